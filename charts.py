@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 
 from chaoslab.base import extras
-from chaoslab.base.commandline import Parser, interrupted, open_streams, refuse
+from chaoslab.base.commandline import Parser, get_interrupt_exit_code, make_streams_safe, print_error
 from chaoslab.cli import charts
 
 if __name__ == "__main__":
-    open_streams()
+    make_streams_safe()
     parser = Parser(prog="charts.py", description="Draws a run of the lab, or lays several over each other.")
     charts.arguments(parser)
     try:
         code = charts.run(parser.parse_args())
     except KeyboardInterrupt:
-        code = interrupted()
+        code = get_interrupt_exit_code()
     except ModuleNotFoundError as error:
-        code = refuse(extras.explain_missing_core(error))
+        code = print_error(extras.explain_missing_core(error))
     sys.exit(code)

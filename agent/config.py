@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from chaoslab.base import parsers
 from chaoslab.base.files import Unreadable, read_json
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import suggest_name
 from chaoslab.config.settings import SettingError, read_variable
 from chaoslab.config.topology import SERVICES
 
@@ -15,23 +15,23 @@ FILE = Path(__file__).resolve().with_name("config.json")
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
-def _address(text: str) -> str:
+def _check_address(text: str) -> str:
     try:
-        parsers.url(text)
+        parsers.parse_url(text)
     except ValueError as error:
         raise ValueError(f"it should be {error}") from None
     return text
 
 
-def _host(text: str) -> str:
+def _check_host(text: str) -> str:
     try:
-        parsers.host(text.replace("{service}", "service"))
+        parsers.parse_host(text.replace("{service}", "service"))
     except ValueError as error:
         raise ValueError(f"it should be {error}") from None
     return text
 
 
-Host = Annotated[str, AfterValidator(_host)]
+Host = Annotated[str, AfterValidator(_check_host)]
 
 
 class RealService(BaseModel):
@@ -40,7 +40,7 @@ class RealService(BaseModel):
 
     # A misspelt name would pass in silence, and its default be in force.
     model_config = ConfigDict(extra="forbid", frozen=True)
-    url: Annotated[str, Field(pattern=r"^https?://[^/\s@]+(/|$)"), AfterValidator(_address)]
+    url: Annotated[str, Field(pattern=r"^https?://[^/\s@]+(/|$)"), AfterValidator(_check_address)]
     key: str = ""
 
     @property
@@ -68,7 +68,7 @@ class Config(BaseModel):
     poll_s: Seconds = 0.001
     progress_s: Seconds = 0.25
 
-    def host_of(self, service: str) -> str:
+    def get_service_host(self, service: str) -> str:
         return self.tools_host.replace("{service}", service)
 
 
@@ -81,11 +81,11 @@ def describe_first_error(error: ValidationError, *models: type[BaseModel]) -> st
     key_path = ".".join(str(key) for key in first["loc"])
     if first["type"] == "extra_forbidden":
         field_names = {name for model in models for name in model.model_fields}
-        return f"{key_path} is not known: {did_you_mean(str(first['loc'][-1]), field_names)}"
+        return f"{key_path} is not known: {suggest_name(str(first['loc'][-1]), field_names)}"
     return f"{key_path or 'the file'}: {first['msg'].removeprefix('Value error, ')}"
 
 
-def load(path: Path = FILE, **hosts: str | None) -> Config:
+def load_config(path: Path = FILE, **hosts: str | None) -> Config:
     """The configuration in that file, with other hosts (`tools_host="{service}"`) if given. Raises SettingError: one
     line on the error in it."""
     try:
@@ -99,5 +99,5 @@ def load(path: Path = FILE, **hosts: str | None) -> Config:
         raise SettingError(f"{path}: {describe_first_error(error, Config, RealService)}") from None
     for name in config.services:
         if name not in SERVICES:
-            raise SettingError(f"{path}: services: no service is called '{name}': {did_you_mean(name, SERVICES)}")
+            raise SettingError(f"{path}: services: no service is called '{name}': {suggest_name(name, SERVICES)}")
     return config.model_copy(update={name: host for name, host in hosts.items() if host})

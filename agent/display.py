@@ -7,46 +7,46 @@ import sys
 from pathlib import Path
 
 from chaoslab.base.commandline import Steering
-from chaoslab.base.terminal import clean
+from chaoslab.base.terminal import clean_text
 from chaoslab.record.follow import Follower
 from chaoslab.reports.progress import LiveRun
 
 
-class Plain:
+class PlainDisplay:
     """One line for each trial that has ended."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def watch(self, interval_s: float) -> None:
+    async def show_progress(self, interval_s: float) -> None:
         """Prints until cancelled, and then the remaining lines."""
         watched = LiveRun()
         with Follower(self._folder) as follower:
             try:
                 while True:
-                    watched.take(follower.new())
-                    self._say(watched)
+                    watched.add_records(follower.read_new_records())
+                    self._print_ended(watched)
                     await asyncio.sleep(interval_s)
             finally:
                 # The lines that came since the last look.
-                watched.take(follower.new())
-                self._say(watched, all_of_them=True)
+                watched.add_records(follower.read_new_records())
+                self._print_ended(watched, all_of_them=True)
 
-    def _say(self, watched: LiveRun, *, all_of_them: bool = False) -> None:
-        for line in watched.ended(all_of_them=all_of_them):
+    def _print_ended(self, watched: LiveRun, *, all_of_them: bool = False) -> None:
+        for line in watched.describe_ended_trials(all_of_them=all_of_them):
             try:
                 print(line, flush=True)
             except OSError:  # `make lab | head`: the reader has closed, or its disk is full; the run goes on
                 sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
 
 
-class Live:
+class LiveDisplay:
     """A line that updates itself: trial i of n, the call in flight, faults so far."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def watch(self, interval_s: float) -> None:
+    async def show_progress(self, interval_s: float) -> None:
         """Updates the line until cancelled."""
         from rich.console import Console
         from rich.live import Live as Screen
@@ -59,15 +59,17 @@ class Live:
             Screen(Text(""), console=console, auto_refresh=False, transient=True) as screen,
         ):
             while True:
-                watched.take(follower.new())
-                screen.update(Text(clean(watched.now(max(20, screen.console.width - 1)))), refresh=True)
+                watched.add_records(follower.read_new_records())
+                screen.update(
+                    Text(clean_text(watched.render_progress_line(max(20, screen.console.width - 1)))), refresh=True
+                )
                 await asyncio.sleep(interval_s)
 
 
-def choose(folder: Path) -> Plain | Live:
+def choose_display(folder: Path) -> PlainDisplay | LiveDisplay:
     """Live in a terminal that rich can draw on, plain otherwise."""
     try:
         import rich  # noqa: F401
     except ImportError:
-        return Plain(folder)
-    return (Live if sys.stdout.isatty() else Plain)(folder)
+        return PlainDisplay(folder)
+    return (LiveDisplay if sys.stdout.isatty() else PlainDisplay)(folder)

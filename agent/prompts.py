@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from chaoslab.agent.config import describe_first_error
 from chaoslab.base.files import Unreadable, read_json
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import suggest_name
 from chaoslab.config.settings import SettingError
 from chaoslab.core.conversation import USER_TURNS_MAX, Conversation, Turn, turn, turns
 
@@ -59,7 +59,7 @@ class Prompt(BaseModel):
     effects: list[dict[str, Any]] = []
 
     @model_validator(mode="after")
-    def _asks(self) -> Self:
+    def _check_content(self) -> Self:
         if bool(self.prompt) == bool(self.turns):
             raise ValueError("it should have a prompt, or the turns of a conversation")
         if self.turns or self.user:
@@ -89,20 +89,20 @@ class Prompt(BaseModel):
             return cls(prompt=content, **statements)
         user = {"user": dict(content.user.reply), "turns_max": content.turns_max} if content.user else {}
         return cls.model_validate(
-            {"turns": [_turn(conversation_turn) for conversation_turn in content.turns], **user, **statements}
+            {"turns": [_turn_to_json(conversation_turn) for conversation_turn in content.turns], **user, **statements}
         )
 
-    def asking(self, conversation: Conversation) -> "Prompt":
+    def with_conversation(self, conversation: Conversation) -> "Prompt":
         """The same prompt with another conversation."""
         # The fields that were set tell if the prompt states anything, so they alone go on.
         return Prompt.build(conversation, **self.model_dump(include={"facts", "effects"}, exclude_unset=True))
 
     @property
-    def stated(self) -> bool:
+    def has_facts_or_effects(self) -> bool:
         return bool(self.model_fields_set & {"facts", "effects"})
 
 
-def load(path: Path = FILE) -> list[Prompt]:
+def load_prompts(path: Path = FILE) -> list[Prompt]:
     """The prompts of that file, in its order. Raises SettingError: one line on the error, with the prompt's number."""
     try:
         data = read_json(path)
@@ -124,7 +124,7 @@ def load(path: Path = FILE) -> list[Prompt]:
     return prompts
 
 
-def _turn(conversation_turn: Turn) -> Any:
+def _turn_to_json(conversation_turn: Turn) -> Any:
     """The turn as the file has it."""
     after = {"after_s": conversation_turn.after_s} if conversation_turn.after_s else {}
     if conversation_turn.reply:
@@ -132,13 +132,13 @@ def _turn(conversation_turn: Turn) -> Any:
     return {"say": conversation_turn.say, **after} if after else conversation_turn.say
 
 
-def as_data(prompts: Sequence[Prompt]) -> list[Any]:
+def prompts_to_json(prompts: Sequence[Prompt]) -> list[Any]:
     """The prompts as JSON, in the form of a file. A log keeps this form, and `Prompt` accepts it."""
     # A default that is written out would count as something that the prompt states.
     return [prompt.model_dump(mode="json", exclude_unset=True) for prompt in prompts]
 
 
-def check_stated(
+def check_facts_and_effects(
     prompts: Sequence[Prompt], path: Path, *, tools: Mapping[str, type[BaseModel]], effects: Sequence[str]
 ) -> None:
     """Checks the stated facts and effects against the tools' arguments and the effects that the services offer. Raises
@@ -148,7 +148,7 @@ def check_stated(
         for fact in (fact for fact in prompt.facts if isinstance(fact, Lookup)):
             if fact.tool not in tools:
                 raise SettingError(
-                    f"{at_prompt}: facts: no tool is called '{fact.tool}': {did_you_mean(fact.tool, tools)}"
+                    f"{at_prompt}: facts: no tool is called '{fact.tool}': {suggest_name(fact.tool, tools)}"
                 )
             try:
                 tools[fact.tool].model_validate(fact.arguments)
@@ -159,10 +159,10 @@ def check_stated(
         for effect in prompt.effects:
             name = str(effect.get("effect", ""))
             if name not in effects:
-                raise SettingError(f"{at_prompt}: effects: no effect is called '{name}': {did_you_mean(name, effects)}")
+                raise SettingError(f"{at_prompt}: effects: no effect is called '{name}': {suggest_name(name, effects)}")
 
 
-def dated(value: Any, now: datetime) -> Any:
+def fill_dates(value: Any, now: datetime) -> Any:
     """The value with `{today}`, `{tomorrow}` and `{day+N}` as dates (2026-06-01)."""
     if isinstance(value, str) and "{" in value:
         days = {"{today}": 0, "{tomorrow}": 1} | {f"{{day+{n}}}": n for n in range(8)}
@@ -170,13 +170,13 @@ def dated(value: Any, now: datetime) -> Any:
             value = value.replace(word, (now + timedelta(days=n)).date().isoformat())
         return value
     if isinstance(value, list):
-        return [dated(entry, now) for entry in value]
+        return [fill_dates(entry, now) for entry in value]
     if isinstance(value, dict):
-        return {key: dated(entry, now) for key, entry in value.items()}
+        return {key: fill_dates(entry, now) for key, entry in value.items()}
     return value
 
 
-def at(value: Any, path: str) -> Any:
+def get_value_at_path(value: Any, path: str) -> Any:
     """The value at a path such as `items.0.summary` of a reply; None if there is none."""
     for key in path.split("."):
         if isinstance(value, list) and _INDEX.fullmatch(key) and int(key) < len(value):

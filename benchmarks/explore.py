@@ -1,5 +1,5 @@
 """Measures what exploring, shrinking and running again cost and find, each figure beside its goal:
-`python benchmarks/explore.py [PART …]`. Parts: map, lab, pairs, races, attribution, scenarios.
+`python benchmarks/explore.py [PART …]`. Parts: map, trial, pairs, races, scenarios.
 
 Seconds are of the CPU, children included, unless they are said to be by the clock. Exits 1 if a goal is missed.
 """
@@ -17,15 +17,17 @@ from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from typing import Any
 
+import planted
+
 import chaoslab as lab
-from chaoslab.base.identity import digest
-from chaoslab.execution.agents.functions import name_of
-from chaoslab.execution.explore import shrink_in_session
+from chaoslab.base.identity import hash_value
+from chaoslab.execution.agents.functions import get_function_name
+from chaoslab.execution.explore import shrink_trial_in_session
 from chaoslab.record.rulings import RulingState
-from chaoslab.scenarios.exploring import explore, open_scenario_search
-from chaoslab.scenarios.load import load
-from chaoslab.scenarios.running import run
-from chaoslab.search.shrinking import drop_each_part
+from chaoslab.scenarios.exploring import explore_scenario, open_scenario_search
+from chaoslab.scenarios.load import load_file_scenarios
+from chaoslab.scenarios.running import run_scenario
+from chaoslab.search.shrinking import iterate_without_each_part
 from chaoslab.search.variation import GOOD
 
 ROOT = Path(__file__).parent.parent / "examples" / "scenarios"
@@ -34,10 +36,10 @@ ALONE = 50
 """The times that an agent runs without the lab, for comparison."""
 MOST = 300
 """The trials of the exploration of a shipped scenario."""
-OF_LAB = 200
-"""The trials of the lab's own agent."""
-AGENTS = 30
-"""The agents with a planted call."""
+OF_RUN = 200
+"""The trials of each run beside an exploration."""
+PLANS, TURNS = 8, 5
+"""The plans of an exploration that a run repeats, and the turns of both."""
 CALLS = 20
 """The calls of an agent with a planted pair, one injection each."""
 Row = tuple[str, str, str, bool]
@@ -50,7 +52,7 @@ def cpu_s() -> float:
 
 def main(parts: list[str]) -> int:
     rows: list[Row] = []
-    for name in parts or ["map", "lab", "pairs", "races", "attribution", "scenarios"]:
+    for name in parts or ["map", "trial", "pairs", "races", "scenarios"]:
         for row in globals()[f"of_{name}"]():
             rows.append(row)
             print("| {} | {} | {} |{}".format(*row[:3], "" if row[3] else " MISSED"), flush=True)
@@ -74,7 +76,7 @@ def of_map() -> Iterator[Row]:
         took_s = cpu_s() - began_s
         cells = [tried for _, _, tried in found.map.cells]
         done = sum(each is not None for each in cells)
-        calls, faults = len(found.map.known.calm.sites), len(found.map.columns)
+        calls, faults = len(found.map.known.calm.attempt_sites), len(found.map.columns)
         text = f"{took_s:.1f} s; {done} of {len(cells)} cells, {len(found.trials)} trials"
         text += f"; the agent alone {alone_s * len(found.trials):.1f} s"
         tries = sorted({each.choices[0].fault for tried in found.trials for each in tried.variation.injections})[:30]
@@ -147,32 +149,40 @@ def langchain_agent() -> tuple[Any, list[Any]]:
     return agent, tools
 
 
-# The lab's own agent: a trial with a plan of its own beside one of a run that has one plan.
+# A trial of an exploration beside one of a run with the same faults.
 
 
-def of_lab() -> Iterator[Row]:
-    asked = lab.scenario("own").agent("lab").ask('Send Ana the message "hello".')
-
-    def took_s(begin: Callable[[], object]) -> float:
-        began_s = cpu_s()
-        begin()
-        return (cpu_s() - began_s) / OF_LAB
-
-    accepted = asked.set(trials=OF_LAB, accept=[*lab.Outcome])
-    alike, drawn = (
-        accepted.fault("latency", "model", delay_s=delay_s, chance=0.5).check()[0]
-        for delay_s in (1.0, {"from": 0.5, "to": 2.0})
-    )
-    (searched,) = asked.set(trials=1).check()
-    list(run(alike, trials=1, apart=True))  # what is imported once
-    plain_s = took_s(lambda: list(run(alike, apart=True)))
-    for what, most, begin in (
-        ("draws its parameters", 1.25, lambda: list(run(drawn, apart=True))),
-        ("is of an exploration", 2.0, lambda: explore(searched, by=("singles", "pairs"), trials=OF_LAB)),
+def of_trial() -> Iterator[Row]:
+    for what, agent, tools, reads in (
+        ("ten calls", *plain_agent(), []),
+        ("the refund desk", planted.refund_desk, [planted.refund, planted.send_mail], [planted.get_order]),
     ):
-        own_s = took_s(begin)
-        yield (f"a trial of the lab's own agent that {what}", f"≤ {most:g} × one that does not",
-               f"{1000 * own_s:.0f} ms, and {1000 * plain_s:.0f}", own_s <= most * plain_s)  # fmt: skip
+        turns = measure_turns(agent, {"tools": tools, "reads": reads, "seed": 1})
+        ratios = [own_s / run_s for own_s, run_s in turns]
+        own_s, run_s = map(median, zip(*turns, strict=True))
+        text = f"{1000 * own_s:.2f} ms, and {1000 * run_s:.2f}: {median(ratios):.2f} ×"
+        text += f" ({min(ratios):.2f} to {max(ratios):.2f})"
+        yield (f"a trial of `explore`, {what}, beside one of `run_many` with its faults", "≤ 1.5 ×", text,
+               median(ratios) <= 1.5)  # fmt: skip
+
+
+def measure_turns(agent: Any, asked: dict[str, Any]) -> list[tuple[float, float]]:
+    """The seconds of a trial of an exploration, and of one of a run with some of its plans; by turns, since the
+    processor's speed changes with what runs beside."""
+    tried = lab.explore(agent, "go", **asked).trials
+    plans = [each.variation.injections for each in tried if each.variation.injections and not each.variation.order]
+    plans = plans[:: -(-len(plans) // PLANS)]
+    turns = []
+    for _ in range(TURNS):
+        began_s = cpu_s()
+        for plan in plans:
+            for trial in lab.run_many(agent, "go", trials=OF_RUN, faults=list(plan), **asked):
+                assert trial.verdict  # judged when it is asked for
+        run_s = (cpu_s() - began_s) / (OF_RUN * len(plans))
+        began_s = cpu_s()
+        number = len(lab.explore(agent, "go", **asked).trials)
+        turns.append(((cpu_s() - began_s) / number, run_s))
+    return turns
 
 
 # Planted pairs.
@@ -213,7 +223,7 @@ def planted_pair(number: int) -> tuple[Callable[[str], str], list[Any], list[Any
             pay()
         return "It is paid."
 
-    return agent, [pay], calls, {name_of(calls[first]), name_of(calls[second])}
+    return agent, [pay], calls, {get_function_name(calls[first]), get_function_name(calls[second])}
 
 
 def of_pairs() -> Iterator[Row]:
@@ -228,7 +238,7 @@ def of_pairs() -> Iterator[Row]:
             found = lab.explore(agent, "go", tools=tools, reads=reads, seed=1, tries=["exception"], trials=hit[0],
                                 by=["singles", "born", "pairs"])  # fmt: skip
         (*_, harm) = [None, *(each for each in found.failures if each.outcome == "harm")]
-        if harm is not None and {name for name, _ in harm.variation.places} == planted:
+        if harm is not None and {name for name, _ in harm.variation.hit_requests_and_moments} == planted:
             took.append(hit[0] + harm.reruns)
     draws = sorted(
         next(n for n in range(1, 10_000) if {*dice.sample(range(CALLS), 2)} == {0, 1})
@@ -295,53 +305,6 @@ def of_races() -> Iterator[Row]:
     yield "shrunk to one swap", "all", f"{swaps} of {len(found_in)}", swaps == len(found_in)
 
 
-# The call that was decisive, among the calls that a plan hits.
-
-
-def planted_call(number: int) -> tuple[Callable[[str], str], list[Any], list[Any], list[Any], str]:
-    """An agent that pays twice, answers wrongly or gives up if one of its calls fails, and does without the others.
-    Also its tools and readings, a plan that hits three to eight calls, and the planted one."""
-    dice = random.Random(number)
-    calls = functions(10)
-    hit = dice.sample(range(10), dice.randint(3, 8))
-    planted, kind = hit[0], number % 3
-
-    def pay() -> str:
-        return "paid"
-
-    def agent(prompt: str) -> str:  # noqa: ARG001
-        amount = 49
-        for n, call in enumerate(calls):
-            try:
-                call("x")
-            except Exception:
-                if n != planted:
-                    continue
-                if kind == 0:
-                    pay()
-                elif kind == 1:
-                    amount = 17
-                else:
-                    raise
-        pay()
-        return f"{amount} euros are paid."
-
-    faults = [lab.inject("exception", name_of(calls[n])) for n in sorted(hit)]
-    return agent, [pay], calls, faults, name_of(calls[planted])
-
-
-def of_attribution() -> Iterator[Row]:
-    top, exact = 0, 0
-    for number in range(AGENTS):
-        agent, tools, reads, faults, planted = planted_call(number)
-        failed = lab.run(agent, "go", tools=tools, reads=reads, faults=faults, seed=1)
-        found = lab.shrink(failed)
-        top += found.by_call[0].name == f"{planted} 1"
-        exact += abs(sum(each.value for each in found.by_call) - 1) < 1e-9
-    yield ("planted calls that are told as the decisive one", "≥ 95 %", f"{top} of {AGENTS}", top >= 0.95 * AGENTS)
-    yield "shares of three to eight calls add up to 1", "all", f"{exact} of {AGENTS}", exact == AGENTS
-
-
 # The shipped scenarios, with their naive agents.
 
 
@@ -353,34 +316,34 @@ def of_scenarios() -> Iterator[Row]:
     files = sorted(ROOT.glob("*.chaos.yaml"))
     for file in files:
         name = file.name.removesuffix(".chaos.yaml")
-        (scenario,) = load(file, changed=[f"fresh={name}:naive"])
-        failed = [each for each in run(scenario, apart=True) if each.state is RulingState.FAILED]
+        (scenario,) = load_file_scenarios(file, changed=[f"fresh={name}:naive"])
+        failed = [each for each in run_scenario(scenario, apart=True) if each.state is RulingState.FAILED]
         kinds = set()
         with open_scenario_search(scenario) as made:
             shrunk = []
             for ruling in failed:
-                own = digest([[str(each) for each in ruling.trial.verdict.harm], str(ruling.trial.verdict.outcome)])
+                own = hash_value([[str(each) for each in ruling.trial.verdict.harm], str(ruling.trial.verdict.outcome)])
                 if own in kinds:
                     continue
                 kinds.add(own)
                 began_s = cpu_s()
-                failure = shrink_in_session(made.session, ruling.trial)
+                failure = shrink_trial_in_session(made.session, ruling.trial)
                 seconds.append(cpu_s() - began_s)
                 reruns.append(failure.reruns)
-                left = made.session.tried([*drop_each_part(failure.variation)], "check")
+                left = made.session.assess_variations([*iterate_without_each_part(failure.variation)], "check")
                 minimal += not any(tried.failed and tried.kind == failure.tried.kind for tried, _ in left)
                 shrunk.append(failure)
             for failure in shrunk[:1]:
                 number = RERUNS // len(files) + 1
                 lines = {
-                    digest([str(each) for each in trial._result.kept])
-                    for _, trial in made.session.run([failure.variation] * number)
+                    hash_value([str(each) for each in trial._result.kept])
+                    for _, trial in made.session.run_variations([failure.variation] * number)
                 }
                 same, different = same + number, different + len(lines) - 1
                 if str(failure.tried.outcome) not in GOOD:  # else its own requirements alone say that it failed
                     tests.append(failure.test())
         known = {failure.tried.kind for failure in shrunk}
-        found = explore(scenario, by=("singles", "lasting", "born", "pairs"), trials=MOST)
+        found = explore_scenario(scenario, by=("singles", "lasting", "born", "pairs"), trials=MOST)
         if not known & {each.tried.kind for each in found.failures}:
             missed.append(name)
     yield ("shrinks of the failures of the shipped scenarios: reruns", "median ≤ 57",

@@ -20,7 +20,7 @@ from shop_server import Shop
 
 import chaoslab as lab
 from chaoslab.execution.explore import Exploration, FoundFailure
-from chaoslab.scenarios.exploring import explore, make_command_scenario
+from chaoslab.scenarios.exploring import explore_scenario, make_command_scenario
 
 HERE = Path(__file__).parent
 SECONDS = 60
@@ -119,7 +119,7 @@ def explored(name: str, budget: dict[str, Any]) -> tuple[Exploration, list[str]]
     Thread(target=shop.serve_forever, daemon=True).start()
     route = f"shop=http://127.0.0.1:{shop.server_port}"
     (scenario,) = make_command_scenario(COMMANDS[name].split(), [route], None, wait_s=2)
-    found = explore(scenario, seed=1, **budget)
+    found = explore_scenario(scenario, seed=1, **budget)
     shop.shutdown()
     return found, bugs_of(source)
 

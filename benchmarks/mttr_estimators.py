@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Interval, compute_rate, kaplan_meier, mean_interval
-from chaoslab.analysis.measures.mttr import Ending, Incident, build_spells
+from chaoslab.analysis.measures.mttr import Ending, Incident, to_censored_durations
 from chaoslab.base.dice import Dice
 
 MEAN_S = 10.0
@@ -132,10 +132,10 @@ def measure(shape: float, scheme: str, *, repetitions: int, incidents: int, seed
     scores = {name: Score() for name in (RESTRICTED, ALL, MEDIAN, PLAIN, *([BOOTSTRAP] if bootstrap else []))}
     censored = 0
     for repetition in range(repetitions):
-        dice = Dice(seed, "repairs", shape, scheme, repetition).stream()
+        dice = Dice(seed, "repairs", shape, scheme, repetition).make_generator()
         found = simulated(repairs, scheme, incidents=incidents, censoring_s=censoring_s, dice=dice)
         recovered_s = [one.duration_s for one in found if one.recovered]
-        curve = kaplan_meier(build_spells(found))
+        curve = kaplan_meier(to_censored_durations(found))
         if curve is None or curve.median is None or len(recovered_s) < 2:
             raise ValueError(f"{incidents} incidents are too few for an estimate; try 200")
         censored += incidents - len(recovered_s)

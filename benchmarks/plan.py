@@ -25,15 +25,15 @@ from typing import Any
 import chaoslab as lab
 from chaoslab.core.events import Effect
 from chaoslab.execution.explore import ExploreArguments
-from chaoslab.execution.exploring import open_session
+from chaoslab.execution.exploring import open_agent_search
 from chaoslab.memory._reading import Facts, make_experiment
 from chaoslab.memory.store import Memory
 from chaoslab.search.planning._risk import compute_risk
 from chaoslab.search.planning.cells import KINDS, Cell
 from chaoslab.search.planning.chances import Chances
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
-from chaoslab.search.planning.proposals import propose
-from chaoslab.search.variation import Tried, Variation
+from chaoslab.search.planning.proposals import propose_experiments
+from chaoslab.search.variation import TriedVariation, Variation
 
 AGENTS = 20
 """The agents of each shape."""
@@ -139,18 +139,21 @@ class Mapped:
     def __init__(self, shape: str, number: int) -> None:
         agent, tools, reads = planted(shape, number)
         self.name = f"{shape} {number}"
-        with open_session(ExploreArguments(agent, "go", tools=tools, reads=reads, says=json.loads, seed=1)) as trials:
-            ((calm, trial),) = trials.tried([Variation()], "calm")
-            effects = [event.target for _, event in trial.history.of(Effect)]
+        with open_agent_search(
+            ExploreArguments(agent, "go", tools=tools, reads=reads, says=json.loads, seed=1)
+        ) as trials:
+            ((calm, trial),) = trials.assess_variations([Variation()], "calm")
+            effects = [event.target for _, event in trial.history.find_events(Effect)]
             self.targets = {
-                name: TargetKnowledge(1, 1, effects.count(name), 0) for name in {site.target for site in calm.sites}
+                name: TargetKnowledge(1, 1, effects.count(name), 0)
+                for name in {site.target for site in calm.attempt_sites}
             }
-            probes, _ = trials.probes(())
+            probes, _ = trials.find_applicable_probes(())
             cells = [
                 Cell.build(target, probe.fault, dict(probe.params), how)
                 for target, own in probes.items() for probe in own for how in KINDS if probe.fault not in DUPLICATES
             ]  # fmt: skip
-            done = trials.tried([Variation((cell.injection,)) for cell in cells], "plan")
+            done = trials.assess_variations([Variation((cell.injection,)) for cell in cells], "plan")
             self.rows = {cell: row(cell, tried) for cell, (tried, _) in zip(cells, done, strict=True) if tried.met}
         self.harmful = {cell for cell, each in self.rows.items() if each.harm}
 
@@ -158,8 +161,10 @@ class Mapped:
         return Evidence("agent", (self.rows[cell] for cell in cells), self.targets)
 
 
-def row(cell: Cell, tried: Tried) -> Experiment:
-    facts = Facts("", tried.outcome, not tried.void, tried.failed, bool(tried.harm), (cell,), seconds=tried.seconds)
+def row(cell: Cell, tried: TriedVariation) -> Experiment:
+    facts = Facts(
+        "", tried.outcome, not tried.is_inconclusive, tried.failed, bool(tried.harm), (cell,), seconds=tried.seconds
+    )
     return make_experiment("agent", cell, [facts], "virtual")
 
 
@@ -176,10 +181,10 @@ def first_harm(own: Mapped, seed: int) -> int:
     """The trials until the planner shows harm, from an empty memory."""
     left, evidence = list(own.rows), own.evidence([])
     for number in range(len(own.rows)):
-        cell = propose(evidence, left, n=1, seed=seed, round_=number).proposals[0].cell
+        cell = propose_experiments(evidence, left, n=1, seed=seed, round_=number).proposals[0].cell
         base = next(each for each in left if replace_dose(each) == replace_dose(cell))
         left.remove(base)
-        evidence.add(own.rows[base])
+        evidence.add_row(own.rows[base])
         if base in own.harmful:
             return number + 1
     return len(own.rows)
@@ -226,7 +231,10 @@ def of_predict() -> Iterator[Row]:
                         silent += bool(told.why)
                         if not told.why:
                             bad = own.rows[cell].bad
-                            others = [chances.rate(cell, levels) for levels in (("",), ("", "target"), ("", "fault"))]
+                            others = [
+                                chances.compute_mean_over_levels(cell, levels)
+                                for levels in (("",), ("", "target"), ("", "fault"))
+                            ]
                             scores.append([(each - bad) ** 2 for each in (told.bad, *others)])
             if not scores:
                 yield f"Brier, {share:.0%} known, {named(shape)}", "", "nothing is told", True
@@ -278,17 +286,17 @@ def of_dose() -> Iterator[Row]:
             return f"It is {found}."
 
         evidence, trials = Evidence("agent"), 0
-        with open_session(ExploreArguments(agent, "go", reads=[search], seed=1)) as made:
+        with open_agent_search(ExploreArguments(agent, "go", reads=[search], seed=1)) as made:
             while True:
                 cells = [Cell.build("search", "delay", {})]
-                found = propose(evidence, cells, n=1).proposals
+                found = propose_experiments(evidence, cells, n=1).proposals
                 if not found:
                     break
                 cell = found[0].cell
-                ((tried, _),) = made.tried([Variation((cell.injection,))], "plan")
-                evidence.add(row(cell, tried))
+                ((tried, _),) = made.assess_variations([Variation((cell.injection,))], "plan")
+                evidence.add_row(row(cell, tried))
                 trials += 1
-        edge = evidence.range(Cell.build("search", "delay", {})).edge or 0.0
+        edge = evidence.get_dose_range(Cell.build("search", "delay", {})).estimated_edge or 0.0
         took.append(trials)
         errors.append(abs(edge / limit_s - 1))
     yield ("the safe dose of a delay, 20 timeouts from 0.1 to 25 s: trials", "≤ 12",
@@ -335,7 +343,7 @@ def of_memory(runs: int = 10_000) -> Iterator[Row]:
             took.cpu_s <= 60,
         )
         with Took() as took:
-            found = lab.plan(store, subject=store.subjects()[0])
+            found = lab.plan(store, subject=store.list_agents()[0])
         yield f"a plan from it, {len(found)} proposals", "≤ 2 s of the CPU", str(took), took.cpu_s <= 2
         with Took() as took:
             again = store.add(sorted(there.glob("2*")))

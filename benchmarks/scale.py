@@ -23,7 +23,7 @@ from typing import Any
 
 import chaoslab as lab
 from chaoslab.core.events import RunStarted
-from chaoslab.execution.pipeline import drop_story
+from chaoslab.execution.pipeline import summarize_trial_events
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
@@ -177,16 +177,18 @@ def of_report(count: int) -> Iterator[Row]:
     further keys."""
     with TemporaryDirectory() as folder:
         done = list(trials(count, 1, logs=folder))
-        started = History.read(Path(folder) / "latest").first(RunStarted)
-    kept = [each._result.kept if str(each.outcome) == "harm" else drop_story(each._result.kept) for each in done]
+        started = History.read(Path(folder) / "latest").find_first_event(RunStarted)
+    kept = [
+        each._result.kept if str(each.outcome) == "harm" else summarize_trial_events(each._result.kept) for each in done
+    ]
     with TemporaryDirectory() as folder:
-        with RunWriter(Path(folder), done[0].history.run, started.now) as book:
-            book.begin(replace(started, prompts=MILLION))
+        with RunWriter(Path(folder), done[0].history.run_name, started.now) as book:
+            book.write_start(replace(started, prompts=MILLION))
             for number in range(MILLION):
                 of = number % count
                 again = [event._replace(trial=f"p1.r{number + 1}") for event in kept[of]]
-                book.add(again, seconds=done[of].seconds, ok=done[of].ok)
-            book.end("done")
+                book.write_trial(again, seconds=done[of].seconds, ok=done[of].ok)
+            book.write_end("done")
         found = run([sys.executable, "-c", REPORT, folder], capture_output=True, text=True, check=True)
         took_s, cpu_s, peak = map(float, found.stdout.split())
         size_mb = sum(path.stat().st_size for path in Path(folder).glob("*.log")) / 1e6

@@ -19,15 +19,14 @@ from statistics import median
 from typing import Any
 
 import httpx
-from function_seam import resident_kb
 
-from chaoslab.base.identity import digest, nth_trial
+from chaoslab.base.identity import hash_value, make_nth_trial_id
 from chaoslab.config import settings
 from chaoslab.config.topology import MODEL
 from chaoslab.execution.forked import make_executor
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.lab import _virtual_lab as lab
-from chaoslab.lab.launch import make_spec
+from chaoslab.lab.launch import make_lab_spec
 from chaoslab.record.log import MemoryLog
 from chaoslab.seams.http.seam import HttpSeam
 
@@ -62,7 +61,7 @@ class Instant:
 
 
 def _key(request: httpx.Request) -> str:
-    return digest([request.method, str(request.url), request.content.decode()])
+    return hash_value([request.method, str(request.url), request.content.decode()])
 
 
 class Heard(httpx.AsyncBaseTransport):
@@ -129,10 +128,10 @@ class Mocked:
         self.session = session
 
     async def trial(self, number: int, answers: dict[str, list[Any]]) -> None:
-        trial = nth_trial(self.run, number, len(PROMPTS))
+        trial = make_nth_trial_id(self.run, number, len(PROMPTS))
         self.mock.begin(answers)
-        state = self.session.graph_input(PROMPTS[trial.prompt - 1]["prompt"], datetime(2026, 6, 1, 9, tzinfo=UTC))
-        with self.seam.trial(trial):
+        state = self.session.make_graph_input(PROMPTS[trial.prompt - 1]["prompt"], datetime(2026, 6, 1, 9, tzinfo=UTC))
+        with self.seam.open_trial(trial):
             await self.graph.ainvoke(state, {"recursion_limit": 30})
 
 
@@ -146,22 +145,22 @@ def heard(spec: lab.LabSpec, trials: int) -> list[tuple[dict[str, list[Any]], in
     """The answers to the requests of each trial, and the number of its calls."""
     found = []
     made = lab.Lab(spec)
-    with made.ready():
+    with made.install_fakes():
         transport = Heard(made.seam)
         made.session.toolbox.client._transport = transport
         for number in range(trials):
             transport.answers, transport.calls = {}, 0
-            made.trial(TrialSpec(number))
+            made.run_trial(TrialSpec(number))
             found.append((transport.answers, transport.calls))
     return found
 
 
 def virtual_turn(made: lab.Lab, numbers: range) -> tuple[float, list[lab.LabResult]]:
     """CPU seconds of these trials in virtual time, and what came of them."""
-    with made.ready():
-        made.trial(TrialSpec(0))
+    with made.install_fakes():
+        made.run_trial(TrialSpec(0))
         began = time.process_time()
-        done = [made.trial(TrialSpec(number)) for number in numbers]
+        done = [made.run_trial(TrialSpec(number)) for number in numbers]
         return time.process_time() - began, done
 
 
@@ -199,6 +198,10 @@ def growth(spec: lab.LabSpec, trials: int) -> float:
     return resident_kb() / early - 1
 
 
+def resident_kb() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=60, help=f"of {TURN} trials each")
@@ -207,9 +210,9 @@ def main() -> None:
         "--memory", type=int, metavar="TRIALS", help="look at nothing but the memory of so many in one process"
     )
     options = parser.parse_args()
-    chosen = settings.load(FAULTS, environment={}, env_file=Path("/nonexistent"))
+    chosen = settings.load_settings(FAULTS, environment={}, env_file=Path("/nonexistent"))
     prompts = importlib.import_module("chaoslab.agent.prompts")
-    spec = make_spec(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
+    spec = make_lab_spec(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
     if options.memory:
         print(
             f"memory after {options.memory} trials: {growth(spec, options.memory):+.1%} since the first tenth "

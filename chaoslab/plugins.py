@@ -1,6 +1,6 @@
 """All that the author of a plug-in imports: `from chaoslab.plugins import Fault, Call, Flow`. Faults are registered
 under the entry-point group `chaoslab.faults`, assertions under `chaoslab.analysis.assertions`, adapters of tools under
-`chaoslab.seams.adapters`. `chaoslab init --plugin NAME` writes a package with one of each."""
+`chaoslab.seams.adapters`."""
 
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Toxic, TrialContext, Wait

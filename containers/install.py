@@ -21,7 +21,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 LOCK = Path(__file__).with_name("lock.txt")
-LOCKED = ("tools", "online", "agent", "charts", "ui")
+LOCKED = ("tools", "agent", "charts", "ui")
 """The extras of all parts."""
 UV = Path("/tmp/uv/bin/uv")
 UNUSED = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -17,6 +18,8 @@ PICTURE = FOLDER / "refund.svg"
 PROGRAM = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
 CHARACTER, LINE, EDGE = 7.85, 20, 18
 """Width of a character and height of a line (pixels of a 13-pixel font), and the space around them."""
+COLUMNS, HANGING = 64, 23
+"""The most columns, which a telephone still shows legibly, and the indent of a line that goes on."""
 GROUND, WORDS, DIM = "#0d1117", "#e6edf3", "#7d8590"
 INKS = {"fault": "#ffa657", "effect": "#79c0ff", "verdict": "#ff7b72", "answer": "#7ee787"}
 """Of a line of a story, by its second word."""
@@ -33,8 +36,13 @@ def story() -> str:
 
 def drawn(text: str) -> str:
     """The text as an SVG of a terminal."""
-    lines = text.splitlines()
-    width = 2 * EDGE + CHARACTER * max(map(len, lines))
+    lines = [
+        (part, ink)
+        for line in text.splitlines()
+        for ink in [_find_ink(line)]
+        for part in textwrap.wrap(line, COLUMNS, subsequent_indent=" " * HANGING, break_on_hyphens=False)
+    ]
+    width = 2 * EDGE + CHARACTER * max(len(line) for line, _ in lines)
     height = 2 * EDGE + LINE * len(lines)
     return "".join(
         [
@@ -42,30 +50,38 @@ def drawn(text: str) -> str:
             f'viewBox="0 0 {width:.0f} {height}">\n',
             "<title>One refund was asked for, its reply was lost, and the agent refunds again</title>\n",
             f'<rect width="100%" height="100%" rx="8" fill="{GROUND}"/>\n',
-            '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="13" '
-            'xml:space="preserve">\n',
-            *(_line(line, EDGE + LINE * n + 14) for n, line in enumerate(lines)),
+            '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="13">\n',
+            *(_line(line, ink, EDGE + LINE * n + 14) for n, (line, ink) in enumerate(lines)),
             "</g>\n</svg>\n",
         ]
     )
 
 
-def _line(line: str, y: int) -> str:
+def _line(line: str, ink: str, y: int) -> str:
     return "".join(
-        f'<text x="{EDGE + CHARACTER * start:.1f}" y="{y}" fill="{ink}" '
-        f'textLength="{CHARACTER * len(part):.1f}">{escape(part)}</text>\n'
-        for start, part, ink in _parts(line)
+        f'<text x="{EDGE + CHARACTER * start:.1f}" y="{y}" fill="{color}" '
+        # Browsers take several spaces for one, and no longer heed xml:space.
+        f'textLength="{CHARACTER * len(part):.1f}">{escape(part).replace(" ", "&#160;")}</text>\n'
+        for start, part, color in _parts(line, ink)
     )
 
 
-def _parts(line: str) -> Iterator[tuple[int, str, str]]:
+STORY_LINE = re.compile(r"\s*(?P<time>\+\S+ s)?\s*(?P<rest>(?P<kind>\w+)?.*)")
+
+
+def _find_ink(line: str) -> str:
+    found = STORY_LINE.fullmatch(line)
+    return WORDS if found is None else INKS.get(found["kind"], WORDS)
+
+
+def _parts(line: str, ink: str) -> Iterator[tuple[int, str, str]]:
     """(column, text, colour): the time is dim, and the rest has the colour of its kind."""
-    found = re.fullmatch(r"\s*(?P<time>\+\S+ s)?\s*(?P<rest>(?P<kind>\w+).*)", line)
+    found = STORY_LINE.fullmatch(line)
     if found is None:
         return
     if found["time"]:
         yield found.start("time"), found["time"], DIM
-    yield found.start("rest"), found["rest"], INKS.get(found["kind"], WORDS)
+    yield found.start("rest"), found["rest"], ink
 
 
 if __name__ == "__main__":

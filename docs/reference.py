@@ -24,7 +24,7 @@ from chaoslab.base import registry
 from chaoslab.base.commandline import Parser
 from chaoslab.campaigns import _spec as campaign
 from chaoslab.campaigns import bounds
-from chaoslab.config.settings import table
+from chaoslab.config.settings import render_markdown_table
 from chaoslab.core import events, triggers
 from chaoslab.execution.options import RunOptions
 from chaoslab.reports import frames, loaded
@@ -80,7 +80,7 @@ The first of these that names it
 counts; else its default does. `chaoslab settings` prints this list as a file `.env.example`, \
 `chaoslab settings --markdown` as the table below.
 
-{table()}"""
+{render_markdown_table()}"""
 
 
 def _commands() -> str:
@@ -124,7 +124,7 @@ def _python() -> str:
     for name in sorted(lab.__all__, key=str.lower):
         thing = getattr(lab, name)
         if thing is lab.expect:
-            rows = [_assertion(each) for each in registry.names(assertion.GROUP)]
+            rows = [_assertion(each) for each in registry.list_plugins(assertion.GROUP)]
             texts.append(f"## lab.{name}\n\n{inspect.getdoc(type(thing))}\n\n{_table(('assertion', 'holds if'), rows)}")
             continue
         if not inspect.isclass(thing):
@@ -153,7 +153,7 @@ def _frames() -> str:
 
 
 def _assertion(name: str) -> tuple[str, str]:
-    found = assertion.load(name)
+    found = assertion.load_assertion(name)
     signature = str(inspect.signature(found)).removesuffix(" -> None").replace("'", "")
     return f"`{name}{signature}`", " ".join(_doc(found).split())
 
@@ -248,8 +248,8 @@ def _faults() -> str:
         "seconds. A fault of the wire is a toxic on a connection in the lab's local and compose worlds.\n",
         _table(("family", "faults"), [(family, _links(family)) for family in _families()]),
     ]
-    for name in registry.names("faults"):
-        fault = registry.load("faults", name)
+    for name in registry.list_plugins("faults"):
+        fault = registry.load_plugin("faults", name)
         module = importlib.import_module(fault.__module__)
         if not fault.__module__.startswith("chaoslab."):
             continue
@@ -270,11 +270,11 @@ def _faults() -> str:
 
 
 def _families() -> list[str]:
-    return sorted({module.split(".")[-2] for module in registry.bundled("faults").values()})
+    return sorted({module.split(".")[-2] for module in registry.map_bundled_plugins("faults").values()})
 
 
 def _links(family: str) -> str:
-    return " ".join(f"[`{name}`](#{name})" for name in registry.family("faults", family))
+    return " ".join(f"[`{name}`](#{name})" for name in registry.list_family_plugins("faults", family))
 
 
 def _scenarios() -> str:
@@ -294,7 +294,7 @@ def _scenarios() -> str:
 
 def _keys(model: type[Any]) -> Iterator[tuple[str, str, str]]:
     """A key, its default, and its meaning."""
-    said = spec.find_meanings(model)
+    said = spec.collect_key_meanings(model)
     for name, of in model.model_fields.items():
         value = of.get_default(call_default_factory=True)
         shown = "required" if of.is_required() else "" if value is None or value in ("", [], {}) else f"`{value}`"
@@ -308,8 +308,8 @@ def _triggers() -> str:
         "`*`. Triggers that can never hold together are refused before anything starts.\n"
     ]
     rows = []
-    for name in triggers.names():
-        trigger = triggers.load(name)
+    for name in triggers.list_trigger_names():
+        trigger = triggers.load_trigger(name)
         rows.append((f"`{name}`", _cell(trigger.should_be), _doc(trigger).replace("\n", " ")))
     texts.append(_table(("trigger", "takes", "meaning"), rows))
     condition = importlib.import_module("chaoslab.core._condition").__doc__ or ""
@@ -325,8 +325,8 @@ def _toxics() -> str:
         "differs from the "
         "real one.\n"
     ]
-    for name in toxics.types():
-        toxic = toxics.load(name)
+    for name in toxics.list_toxic_types():
+        toxic = toxics.load_toxic(name)
         module = importlib.import_module(toxic.__module__)
         texts.append(f"## {name}\n\n{_story(module, toxic)}\n")
         rows = [(f"`{f.name}`", _unit(name, f.name)) for f in fields(toxic)]

@@ -54,10 +54,10 @@ def calculate(text: str) -> Number:
     """The value of an expression. Raises Wrong: it is not an expression, has no value, or is too large."""
     if len(text) > LENGTH_MAX:
         raise Wrong("too_long", f"the expression is longer than {LENGTH_MAX} characters")
-    return _Parser(_tokens(text)).whole()
+    return _ExpressionParser(_tokenize(text)).parse_expression()
 
 
-def _tokens(text: str) -> list[_Token]:
+def _tokenize(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     calls: list[bool] = []  # for each open bracket: does a comma in it separate arguments?
     position = 0
@@ -80,112 +80,112 @@ def _tokens(text: str) -> list[_Token]:
     return [*tokens, _Token("end", "", len(text))]
 
 
-class _Parser:
+class _ExpressionParser:
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens, self._at, self._depth = tokens, 0, 0
 
-    def whole(self) -> Number:
-        if self._next.kind == "end":
+    def parse_expression(self) -> Number:
+        if self._next_token.kind == "end":
             raise Wrong("syntax", "the expression is empty", 0)
-        value = self._sum()
-        if self._next.kind != "end":
-            raise self._unexpected()
+        value = self._parse_sum()
+        if self._next_token.kind != "end":
+            raise self._make_syntax_error()
         return value
 
     @property
-    def _next(self) -> _Token:
+    def _next_token(self) -> _Token:
         return self._tokens[self._at]
 
-    def _take(self, *texts: str) -> _Token | None:
-        token = self._next
+    def _take_sign(self, *texts: str) -> _Token | None:
+        token = self._next_token
         if token.kind != "sign" or token.text not in texts:
             return None
         self._at += 1
         return token
 
-    def _unexpected(self) -> Wrong:
-        token = self._next
+    def _make_syntax_error(self) -> Wrong:
+        token = self._next_token
         what = "the expression ends too early" if token.kind == "end" else f"unexpected {token.text!r}"
         return Wrong("syntax", what, token.position)
 
-    def _sum(self) -> Number:
-        value = self._product()
-        while sign := self._take("+", "-"):
-            value = _apply(sign, value, self._product())
+    def _parse_sum(self) -> Number:
+        value = self._parse_product()
+        while sign := self._take_sign("+", "-"):
+            value = _apply_operator(sign, value, self._parse_product())
         return value
 
-    def _product(self) -> Number:
-        value = self._unary()
-        while sign := self._take("*", "/", "//", "%"):
-            value = _apply(sign, value, self._unary())
+    def _parse_product(self) -> Number:
+        value = self._parse_unary()
+        while sign := self._take_sign("*", "/", "//", "%"):
+            value = _apply_operator(sign, value, self._parse_unary())
         return value
 
-    def _unary(self) -> Number:
+    def _parse_unary(self) -> Number:
         self._depth += 1
         if self._depth > NESTING_MAX:
-            raise Wrong("too_deep", f"nested deeper than {NESTING_MAX}", self._next.position)
-        sign = self._take("+", "-")
+            raise Wrong("too_deep", f"nested deeper than {NESTING_MAX}", self._next_token.position)
+        sign = self._take_sign("+", "-")
         # A sign binds less than a power: -2^2 is -4.
         if sign is None:
-            value = self._power()
+            value = self._parse_power()
         else:
-            value = self._unary()
+            value = self._parse_unary()
             value = -value if sign.text == "-" else value
         self._depth -= 1
         return value
 
-    def _power(self) -> Number:
-        base = self._atom()
-        sign = self._take("**")
+    def _parse_power(self) -> Number:
+        base = self._parse_atom()
+        sign = self._take_sign("**")
         # The right side may have a sign, and powers go from right to left.
-        return base if sign is None else _apply(sign, base, self._unary())
+        return base if sign is None else _apply_operator(sign, base, self._parse_unary())
 
-    def _atom(self) -> Number:
-        token = self._next
+    def _parse_atom(self) -> Number:
+        token = self._next_token
         self._at += 1
         if token.kind == "grouped":
             plain = token.text.replace(",", "")
-            return _checked(float(plain) if "." in plain else int(plain), token)
+            return _check_size(float(plain) if "." in plain else int(plain), token)
         if token.kind == "number":
             # Whole numbers stay exact.
-            return _checked(int(token.text) if token.text.isdecimal() else float(token.text), token)
+            return _check_size(int(token.text) if token.text.isdecimal() else float(token.text), token)
         if token.kind == "name":
-            return self._named(token)
+            return self._parse_constant_or_call(token)
         if token.text == "(":
-            value = self._sum()
-            self._close()
+            value = self._parse_sum()
+            self._expect_close_bracket()
             return value
         # Given back, so that the error shows the place of this token.
         self._at -= 1
-        raise self._unexpected()
+        raise self._make_syntax_error()
 
-    def _named(self, token: _Token) -> Number:
+    def _parse_constant_or_call(self, token: _Token) -> Number:
         name = token.text.lower()
         if name in CONSTANTS:
             return CONSTANTS[name]
         if name not in FUNCTIONS:
             raise Wrong("unknown_name", f"unknown name {token.text[:40]!r}", token.position)
-        if self._take("(") is None:
-            raise Wrong("syntax", f"{name} needs its arguments in brackets", self._next.position)
-        arguments = [self._sum()]
-        while self._take(","):
-            arguments.append(self._sum())
-        self._close()
+        if self._take_sign("(") is None:
+            raise Wrong("syntax", f"{name} needs its arguments in brackets", self._next_token.position)
+        arguments = [self._parse_sum()]
+        while self._take_sign(","):
+            arguments.append(self._parse_sum())
+        self._expect_close_bracket()
         low, high, function = FUNCTIONS[name]
         if not low <= len(arguments) <= high:
             raise Wrong("arguments", f"{name} does not take {len(arguments)} arguments", token.position)
-        return _guarded(token, lambda: function(*arguments))
+        return _compute_guarded(token, lambda: function(*arguments))
 
-    def _close(self) -> None:
-        if self._take(")") is None:
-            raise self._unexpected()
+    def _expect_close_bracket(self) -> None:
+        if self._take_sign(")") is None:
+            raise self._make_syntax_error()
 
 
-def _apply(sign: _Token, left: Number, right: Number) -> Number:
+def _apply_operator(sign: _Token, left: Number, right: Number) -> Number:
     if sign.text == "**":
-        return _guarded(sign, lambda: _power(left, right))
+        return _compute_guarded(sign, lambda: _raise_to_power(left, right))
     if sign.text == "/":
-        return _guarded(sign, lambda: _quotient(left, right))
+        return _compute_guarded(sign, lambda: _divide(left, right))
     operations: dict[str, Callable[[], Number]] = {
         "+": lambda: left + right,
         "-": lambda: left - right,
@@ -193,12 +193,12 @@ def _apply(sign: _Token, left: Number, right: Number) -> Number:
         "//": lambda: left // right,
         "%": lambda: left % right,
     }
-    return _guarded(sign, operations[sign.text])
+    return _compute_guarded(sign, operations[sign.text])
 
 
-def _guarded(token: _Token, compute: Callable[[], Number]) -> Number:
+def _compute_guarded(token: _Token, compute: Callable[[], Number]) -> Number:
     try:
-        return _checked(compute(), token)
+        return _check_size(compute(), token)
     except ZeroDivisionError:
         raise Wrong("division_by_zero", "division by zero", token.position) from None
     except OverflowError as error:
@@ -211,7 +211,7 @@ def _guarded(token: _Token, compute: Callable[[], Number]) -> Number:
         raise Wrong("domain", f"{token.text} is not defined there{why}", token.position) from None
 
 
-def _checked(value: Number, token: _Token) -> Number:
+def _check_size(value: Number, token: _Token) -> Number:
     if isinstance(value, int):
         if value.bit_length() > BITS_MAX:
             raise Wrong("overflow", TOO_LARGE, token.position)
@@ -220,14 +220,14 @@ def _checked(value: Number, token: _Token) -> Number:
     return value
 
 
-def _quotient(left: Number, right: Number) -> Number:
+def _divide(left: Number, right: Number) -> Number:
     # A division without a rest stays whole.
     if isinstance(left, int) and isinstance(right, int) and left % right == 0:
         return left // right
     return left / right
 
 
-def _power(base: Number, exponent: Number) -> Number:
+def _raise_to_power(base: Number, exponent: Number) -> Number:
     # Estimated first: 9**9**9 would take all memory before it could be checked.
     if isinstance(base, int) and isinstance(exponent, int) and (abs(base).bit_length() - 1) * exponent > BITS_MAX:
         raise OverflowError
@@ -246,7 +246,7 @@ def _factorial(n: Number) -> int:
     return math.factorial(int(n))
 
 
-def _root(x: Number) -> Number:
+def _square_root(x: Number) -> Number:
     # Exact for squares, of however many digits.
     if isinstance(x, int) and x >= 0 and math.isqrt(x) ** 2 == x:
         return math.isqrt(x)
@@ -261,7 +261,7 @@ def _round(x: Number, digits: Number = 0) -> Number:
 
 
 FUNCTIONS: dict[str, tuple[int, int, Callable[..., Number]]] = {
-    "sqrt": (1, 1, _root), "abs": (1, 1, abs), "round": (1, 2, _round), "floor": (1, 1, math.floor),
+    "sqrt": (1, 1, _square_root), "abs": (1, 1, abs), "round": (1, 2, _round), "floor": (1, 1, math.floor),
     "ceil": (1, 1, math.ceil), "min": (1, 100, lambda *numbers: min(numbers)),
     "max": (1, 100, lambda *numbers: max(numbers)), "sin": (1, 1, math.sin), "cos": (1, 1, math.cos),
     "tan": (1, 1, math.tan), "asin": (1, 1, math.asin), "acos": (1, 1, math.acos), "atan": (1, 1, math.atan),

@@ -13,7 +13,7 @@ def wording(status: int, message: str) -> Any:
     return {"error": {"type": KINDS.get(status, "internal"), "message": message}}
 
 
-def _error(status: int, kind: str, message: str, **headers: str) -> ErrorReply:
+def _make_error_reply(status: int, kind: str, message: str, **headers: str) -> ErrorReply:
     return ErrorReply(status, {"error": {"type": kind, "message": message}}, headers)
 
 
@@ -34,13 +34,13 @@ SERVICE = ServiceSpec(
         ),
     ),
     errors={
-        401: _error(401, "unauthorized", "a valid key is needed"),
-        404: _error(404, "not_found", "no such path"),
+        401: _make_error_reply(401, "unauthorized", "a valid key is needed"),
+        404: _make_error_reply(404, "not_found", "no such path"),
         429: ErrorReply(
             429, {"error": {"type": "rate_limited", "message": "too many requests, slow down"}}, {"Retry-After": "1"}
         ),
-        500: _error(500, "internal", "the calculator failed"),
-        503: _error(503, "unavailable", "the calculator is not available"),
+        500: _make_error_reply(500, "internal", "the calculator failed"),
+        503: _make_error_reply(503, "unavailable", "the calculator is not available"),
     },
 )
 

@@ -6,7 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
-from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest, folded, moment, rfc3339
+from chaoslab.flask_tools.service_module import (
+    Answer,
+    Done,
+    Refusal,
+    Route,
+    ServiceRequest,
+    fold_text,
+    format_rfc3339,
+    parse_moment,
+)
 
 EVENTS = "/calendar/v3/calendars/primary/events"
 OWNER = {"email": "you@example.org", "self": True}
@@ -33,11 +42,11 @@ def wording(status: int, message: str, reason: str = "") -> Any:
     return {"error": {"errors": [error], "code": status, "message": message}}
 
 
-def _no(status: int, message: str, reason: str = "") -> Refusal:
+def _make_refusal(status: int, message: str, reason: str = "") -> Refusal:
     return Refusal(status, wording(status, message, reason))
 
 
-def _text(description: str) -> dict[str, str]:
+def _make_text_schema(description: str) -> dict[str, str]:
     return {"type": "string", "description": description}
 
 
@@ -50,9 +59,9 @@ SERVICE = ServiceSpec(
             parameters={
                 "type": "object",
                 "properties": {
-                    "title": _text("What the event is called"),
-                    "start": _text("ISO 8601 local date-time, e.g. 2026-06-02T15:00:00"),
-                    "end": _text("ISO 8601 local date-time, after the start"),
+                    "title": _make_text_schema("What the event is called"),
+                    "start": _make_text_schema("ISO 8601 local date-time, e.g. 2026-06-02T15:00:00"),
+                    "end": _make_text_schema("ISO 8601 local date-time, after the start"),
                 },
                 "required": ["title", "start", "end"],
             },
@@ -67,9 +76,9 @@ SERVICE = ServiceSpec(
             parameters={
                 "type": "object",
                 "properties": {
-                    "start": _text("ISO 8601 date-time: no events that end before it"),
-                    "end": _text("ISO 8601 date-time: no events that start after it"),
-                    "query": _text("Words in the title"),
+                    "start": _make_text_schema("ISO 8601 date-time: no events that end before it"),
+                    "end": _make_text_schema("ISO 8601 date-time: no events that start after it"),
+                    "query": _make_text_schema("Words in the title"),
                 },
                 "required": [],
             },
@@ -88,7 +97,7 @@ SERVICE = ServiceSpec(
             description="Delete (cancel) the calendar event that has this id.",
             parameters={
                 "type": "object",
-                "properties": {"event_id": _text("The id of the event, as list_events gives it")},
+                "properties": {"event_id": _make_text_schema("The id of the event, as list_events gives it")},
                 "required": ["event_id"],
             },
             method="DELETE",
@@ -109,10 +118,10 @@ SERVICE = ServiceSpec(
 
 def routes() -> tuple[Route, ...]:
     return (
-        Route("POST", EVENTS, "create_event", _create),
-        Route("GET", EVENTS, "list_events", _list),
-        Route("GET", f"{EVENTS}/<event_id>", "get_event", _get),
-        Route("DELETE", f"{EVENTS}/<event_id>", "delete_event", _delete),
+        Route("POST", EVENTS, "create_event", _create_event),
+        Route("GET", EVENTS, "list_events", _list_events),
+        Route("GET", f"{EVENTS}/<event_id>", "get_event", _get_event),
+        Route("DELETE", f"{EVENTS}/<event_id>", "delete_event", _delete_event),
     )
 
 
@@ -123,18 +132,18 @@ class _Event:
     start: datetime
     end: datetime
 
-    def resource(self, now: datetime) -> dict[str, Any]:
+    def to_google_format(self, now: datetime) -> dict[str, Any]:
         """The event in Google's format."""
         return {
             "kind": "calendar#event", "etag": f'"{self.id}"', "id": self.id, "status": "confirmed",
-            "htmlLink": f"https://example.org/calendar/event?eid={self.id}", "created": rfc3339(now),
-            "updated": rfc3339(now), "summary": self.title, "creator": OWNER, "organizer": OWNER,
-            "start": {"dateTime": rfc3339(self.start), "timeZone": "UTC"},
-            "end": {"dateTime": rfc3339(self.end), "timeZone": "UTC"}, "iCalUID": f"{self.id}@example.org",
+            "htmlLink": f"https://example.org/calendar/event?eid={self.id}", "created": format_rfc3339(now),
+            "updated": format_rfc3339(now), "summary": self.title, "creator": OWNER, "organizer": OWNER,
+            "start": {"dateTime": format_rfc3339(self.start), "timeZone": "UTC"},
+            "end": {"dateTime": format_rfc3339(self.end), "timeZone": "UTC"}, "iCalUID": f"{self.id}@example.org",
         }  # fmt: skip
 
 
-def _events(ask: ServiceRequest) -> dict[str, _Event]:
+def _collect_events(ask: ServiceRequest) -> dict[str, _Event]:
     """The seeded week, changed by this trial's effects."""
     # By the run's own day, so that equal runs have equal weeks.
     monday = (ask.now - timedelta(days=ask.now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -145,89 +154,89 @@ def _events(ask: ServiceRequest) -> dict[str, _Event]:
     for done in ask.past:
         content = done.content
         if done.effect == "event_created":
-            start, end = moment(content["start"]), moment(content["end"])
+            start, end = parse_moment(content["start"]), parse_moment(content["end"])
             events[content["id"]] = _Event(content["id"], content["title"], start, end)
         else:
             events.pop(content["id"], None)
     return events
 
 
-def _create(ask: ServiceRequest) -> Answer:
+def _create_event(ask: ServiceRequest) -> Answer:
     title = ask.body.get("summary", "")
     if not isinstance(title, str) or len(title) > 1024:
-        raise _no(400, "Invalid value for: summary", "invalid")
-    start, end = _parse_moment(ask, "start"), _parse_moment(ask, "end")
+        raise _make_refusal(400, "Invalid value for: summary", "invalid")
+    start, end = _parse_event_time(ask, "start"), _parse_event_time(ask, "end")
     if end < start:
-        raise _no(400, "The specified time range is empty.", "timeRangeEmpty")
+        raise _make_refusal(400, "The specified time range is empty.", "timeRangeEmpty")
     # Google takes an id from the client, in the digits of base32hex.
-    identity = ask.body.get("id", ask.fixed(digits=26))
+    identity = ask.body.get("id", ask.derive_hex_digits(digits=26))
     if not isinstance(identity, str) or not re.fullmatch(r"[a-v0-9]{5,1024}", identity):
-        raise _no(400, "Invalid resource id value.", "invalid")
+        raise _make_refusal(400, "Invalid resource id value.", "invalid")
     taken = {done.content["id"] for done in ask.past}  # Google keeps the id of a deleted event taken, too
-    if identity in taken or identity in _events(ask):
-        raise _no(409, "The requested identifier already exists.")
+    if identity in taken or identity in _collect_events(ask):
+        raise _make_refusal(409, "The requested identifier already exists.")
     event = _Event(identity, title, start, end)
-    content = {"id": identity, "title": title, "start": rfc3339(start), "end": rfc3339(end)}
-    return Answer(event.resource(ask.now), effect=Done("event_created", content))
+    content = {"id": identity, "title": title, "start": format_rfc3339(start), "end": format_rfc3339(end)}
+    return Answer(event.to_google_format(ask.now), effect=Done("event_created", content))
 
 
-def _parse_moment(ask: ServiceRequest, side: str) -> datetime:
-    given = ask.body.get(side)
-    if given is None:
-        raise _no(400, f"Missing {side} time.", "required")
-    if not isinstance(given, dict):
-        raise _no(400, f"Invalid value for: {side}", "invalid")
-    text = given.get("dateTime", given.get("date"))
+def _parse_event_time(ask: ServiceRequest, side: str) -> datetime:
+    values = ask.body.get(side)
+    if values is None:
+        raise _make_refusal(400, f"Missing {side} time.", "required")
+    if not isinstance(values, dict):
+        raise _make_refusal(400, f"Invalid value for: {side}", "invalid")
+    text = values.get("dateTime", values.get("date"))
     if not isinstance(text, str):
-        raise _no(400, f"Missing {side} time.", "required")
+        raise _make_refusal(400, f"Missing {side} time.", "required")
     try:
-        return moment(text)
+        return parse_moment(text)
     except ValueError:
-        raise _no(400, f"Invalid value for: Invalid format: {text[:60]!r}", "invalid") from None
+        raise _make_refusal(400, f"Invalid value for: Invalid format: {text[:60]!r}", "invalid") from None
 
 
-def _list(ask: ServiceRequest) -> Answer:
+def _list_events(ask: ServiceRequest) -> Answer:
     bounds: dict[str, datetime | None] = {}
     for name in ("timeMin", "timeMax"):
         try:
-            bounds[name] = moment(ask.query[name]) if name in ask.query else None
+            bounds[name] = parse_moment(ask.query[name]) if name in ask.query else None
         except ValueError:
-            raise _no(400, f"Invalid value for: {name}", "invalid") from None
+            raise _make_refusal(400, f"Invalid value for: {name}", "invalid") from None
     low, high = bounds["timeMin"], bounds["timeMax"]
     if low and high and high <= low:
-        raise _no(400, "The specified time range is empty.", "timeRangeEmpty")
-    words = folded(ask.query.get("q", "")).split()
+        raise _make_refusal(400, "The specified time range is empty.", "timeRangeEmpty")
+    words = fold_text(ask.query.get("q", "")).split()
     events = [
         event
-        for event in sorted(_events(ask).values(), key=lambda e: (e.start, e.id))
+        for event in sorted(_collect_events(ask).values(), key=lambda e: (e.start, e.id))
         # An event that ends when the range begins is none of it, as with Google.
         if (low is None or event.end > low)
         and (high is None or event.start < high)
-        and all(word in folded(event.title) for word in words)
+        and all(word in fold_text(event.title) for word in words)
     ]
     return Answer(
         {
             "kind": "calendar#events",
             "etag": f'"p{len(ask.past)}"',
             "summary": OWNER["email"],
-            "updated": rfc3339(ask.now),
+            "updated": format_rfc3339(ask.now),
             "timeZone": "UTC",
-            "items": [event.resource(ask.now) for event in events],
+            "items": [event.to_google_format(ask.now) for event in events],
         }
     )
 
 
 def _find_event(ask: ServiceRequest) -> _Event:
-    event = _events(ask).get(ask.path["event_id"])
+    event = _collect_events(ask).get(ask.path["event_id"])
     if event is None:
-        raise _no(404, "Not Found")
+        raise _make_refusal(404, "Not Found")
     return event
 
 
-def _get(ask: ServiceRequest) -> Answer:
-    return Answer(_find_event(ask).resource(ask.now))
+def _get_event(ask: ServiceRequest) -> Answer:
+    return Answer(_find_event(ask).to_google_format(ask.now))
 
 
-def _delete(ask: ServiceRequest) -> Answer:
+def _delete_event(ask: ServiceRequest) -> Answer:
     event = _find_event(ask)
     return Answer(None, 204, effect=Done("event_deleted", {"id": event.id, "title": event.title}))

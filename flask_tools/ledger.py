@@ -25,7 +25,7 @@ from chaoslab.base.files import open_regular
 from chaoslab.base.identity import TrialId
 from chaoslab.core.events import Effect, Event, LabWarning
 from chaoslab.core.service_spec import ServiceSpec
-from chaoslab.flask_tools.service_module import Done, moment
+from chaoslab.flask_tools.service_module import Done, parse_moment
 from chaoslab.record.lines import parse_line
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
@@ -57,7 +57,7 @@ class Unwritten(Exception):
 
 
 @dataclass
-class _Book:
+class _TrialHistory:
     """One trial's past at this service. Answers with an effect are never dropped; others are if there are too many."""
 
     past: list[Done] = field(default_factory=list)
@@ -67,7 +67,7 @@ class _Book:
     users: int = 0
     read_to: int = 0
 
-    def catch_up(self, log: BinaryIO, trial: str) -> None:
+    def read_new_lines(self, log: BinaryIO, trial: str) -> None:
         """Reads the trial's new lines in the log; unreadable lines are skipped."""
         # Looked for as bytes first: most lines of a log are other trials'.
         mark = f'"{trial}"'.encode()
@@ -79,9 +79,9 @@ class _Book:
             self.read_to += len(line)
             record = parse_line(line) if mark in line else None
             if record is not None and record.trial == trial and isinstance(record.event, Effect):
-                self.add(record.event)
+                self.add_effect(record.event)
 
-    def add(self, event: Effect) -> None:
+    def add_effect(self, event: Effect) -> None:
         done = Done(event.effect, event.content)
         self.past.append(done)
         # Without an id nobody can ask for the same again.
@@ -91,10 +91,10 @@ class _Book:
             self.effects[event.request_id] = (event.fingerprint, worked)
 
 
-class Runs(Protocol):
+class RunStore(Protocol):
     """The runs known to a service, with the logs that are its memory."""
 
-    def open(self, name: str, writer: str) -> tuple[Run, Log]:
+    def open_run(self, name: str, writer: str) -> tuple[Run, Log]:
         """Raises LookupError if there is no such run, Unwritten if its log cannot be opened."""
 
     def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:
@@ -102,35 +102,35 @@ class Runs(Protocol):
 
 
 @dataclass(frozen=True)
-class Folders:
+class FolderRunStore:
     """Runs as folders in `logs`. `now` is for calls that name no run."""
 
     logs: Path
     now: str
     clock: Clock = system
 
-    def open(self, name: str, writer: str) -> tuple[Run, Log]:
+    def open_run(self, name: str, writer: str) -> tuple[Run, Log]:
         if (self.logs / name).is_symlink():  # `latest` is a second name: two writers would share one file
             raise LookupError(f"no run is called '{name}' in {self.logs}")
         try:
             run = Run.open(self.logs, name, now=self.now, clock=self.clock)
-            return run, run.log(writer, clock=self.clock)
+            return run, run.open_log(writer, clock=self.clock)
         except OSError as error:
             place = error.filename or self.logs / name
             raise Unwritten(f"{place} cannot be written ({error.strerror or error})") from error
 
     def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:
-        return _alone(log.path)
+        return _lock_log_file(log.path)
 
 
 @dataclass(frozen=True)
-class OneRun:
+class SingleRunStore:
     """The run of this process alone, kept in memory: nobody else writes, and nothing has to be read again."""
 
     run: Run
     log: Log
 
-    def open(self, name: str, writer: str) -> tuple[Run, Log]:  # noqa: ARG002
+    def open_run(self, name: str, writer: str) -> tuple[Run, Log]:  # noqa: ARG002
         return self.run, self.log
 
     def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:  # noqa: ARG002
@@ -140,15 +140,15 @@ class OneRun:
 class Ledger:
     """The effects of one service, by run and trial."""
 
-    def __init__(self, service: ServiceSpec, runs: Runs) -> None:
+    def __init__(self, service: ServiceSpec, runs: RunStore) -> None:
         self._service, self._known = service, runs
         self._runs: OrderedDict[str, tuple[Run, Log]] = OrderedDict()
-        self._books: OrderedDict[tuple[str, str], _Book] = OrderedDict()
+        self._books: OrderedDict[tuple[str, str], _TrialHistory] = OrderedDict()
         self._told: set[str] = set()
         self._lock = threading.Lock()
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def isolate_trial(self) -> Iterator[None]:
         """A context that begins without any past and leaves none, for a trial that no other is to know of."""
         kept = self._runs, self._books, self._told
         self._runs, self._books, self._told = OrderedDict(), OrderedDict(), set()
@@ -157,16 +157,20 @@ class Ledger:
         finally:
             self._runs, self._books, self._told = kept
 
-    def work(
-        self, trial: TrialId, key: str | None, fingerprint: str, tool: str,
+    def answer_once(
+        self,
+        trial: TrialId,
+        key: str | None,
+        fingerprint: str,
+        tool: str,
         do: Callable[[datetime, tuple[Done, ...]], Worked],
-    ) -> Worked:  # fmt: skip
+    ) -> Worked:
         """The first answer to this request id, or else the answer of `do`, whose effect is logged before it is
         returned. Raises LookupError: the trial's run does not exist. Mismatch: the id belongs to another request.
         Unwritten: the effect could not be logged, so it has not happened."""
         # The file's lock too: a service may run as several processes.
-        with self._open(trial) as (run, log, book), book.lock, self._known.alone(log) as lines:
-            book.catch_up(lines, trial.key)
+        with self._open_trial_history(trial) as (run, log, book), book.lock, self._known.alone(log) as lines:
+            book.read_new_lines(lines, trial.key)
             # Under the locks: the second of two equal requests waits for the first one's answer.
             known = (book.effects.get(key) or book.answers.get(key)) if key else None
             if known is not None:
@@ -174,18 +178,23 @@ class Ledger:
                 if first != fingerprint:
                     raise Mismatch
                 return Worked(worked.status, worked.text, worked.headers, replayed=True)
-            worked = do(moment(run.now), tuple(book.past))
+            worked = do(parse_moment(run.now), tuple(book.past))
             if worked.done is not None:
                 reply = {"status": worked.status, "body": worked.text, "headers": worked.headers}
                 done = worked.done
                 event = Effect(
-                    target=self._service.name, tool=tool, request_id=key or "", effect=done.effect,
-                    content=done.content, reply=reply, fingerprint=fingerprint,
-                )  # fmt: skip
-                _written(log, event, trial)
+                    target=self._service.name,
+                    tool=tool,
+                    request_id=key or "",
+                    effect=done.effect,
+                    content=done.content,
+                    reply=reply,
+                    fingerprint=fingerprint,
+                )
+                _write_event(log, event, trial)
                 # To the end of the file: the new line is known already.
                 book.read_to = lines.seek(0, os.SEEK_END)
-                book.add(event)
+                book.add_effect(event)
             # A failure may be asked again; it had no effect.
             elif key and not worked.failed:
                 book.answers[key] = (fingerprint, worked)
@@ -193,18 +202,19 @@ class Ledger:
                     book.answers.popitem(last=False)
             return worked
 
-    def tell(self, messages: Iterable[str], trial: TrialId) -> None:
-        """Writes warnings into the log of the trial's run, once per run. Raises LookupError, Unwritten: see `work`."""
+    def log_warnings_once(self, messages: Iterable[str], trial: TrialId) -> None:
+        """Writes warnings into the log of the trial's run, once per run. Raises LookupError, Unwritten: see
+        `answer_once`."""
         if trial.run not in self._told:
             # Before it is written: a log that cannot be written would be told of again and again.
             self._told.add(trial.run)
             for message in messages:
-                self.warn(message, trial)
+                self.log_warning(message, trial)
 
-    def warn(self, message: str, trial: TrialId) -> None:
-        """Writes a warning into the log of the trial's run. Raises LookupError, Unwritten: see `work`."""
-        with self._open(trial) as (_, log, _book):
-            _written(log, LabWarning(message=message), trial)
+    def log_warning(self, message: str, trial: TrialId) -> None:
+        """Writes a warning into the log of the trial's run. Raises LookupError, Unwritten: see `answer_once`."""
+        with self._open_trial_history(trial) as (_, log, _book):
+            _write_event(log, LabWarning(message=message), trial)
 
     def close(self) -> None:
         with self._lock:
@@ -214,31 +224,31 @@ class Ledger:
             self._books.clear()
 
     @contextmanager
-    def _open(self, trial: TrialId) -> Iterator[tuple[Run, Log, _Book]]:
+    def _open_trial_history(self, trial: TrialId) -> Iterator[tuple[Run, Log, _TrialHistory]]:
         with self._lock:
-            run, log = self._run(trial.run)
+            run, log = self._open_run(trial.run)
             name = (trial.run, trial.key)
             if name not in self._books:
-                self._books[name] = _Book()
+                self._books[name] = _TrialHistory()
             self._books.move_to_end(name)
             book = self._books[name]
             book.users += 1
-            self._forget()
+            self._drop_unused_trials()
         try:
             yield run, log, book
         finally:
             with self._lock:
                 book.users -= 1
 
-    def _run(self, name: str) -> tuple[Run, Log]:
+    def _open_run(self, name: str) -> tuple[Run, Log]:
         if name in self._runs and self._runs[name][1].lost is not None:  # there may be room again, or another file
-            self._drop(name)
+            self._drop_run(name)
         if name not in self._runs:
-            self._runs[name] = self._known.open(name, self._service.name)
+            self._runs[name] = self._known.open_run(name, self._service.name)
         self._runs.move_to_end(name)
         return self._runs[name]
 
-    def _forget(self) -> None:
+    def _drop_unused_trials(self) -> None:
         """Drops the trials and runs that were not used for longest; a trial at work is never dropped."""
         if (many := len(self._books) - TRIALS_MAX) > 0:
             idle = (name for name, book in self._books.items() if not book.users)
@@ -249,15 +259,15 @@ class Ledger:
             busy = {run for (run, _), book in self._books.items() if book.users}
             # With its runs go the books that read from its log.
             for run_name in [name for name in self._runs if name not in busy][:many]:
-                self._drop(run_name)
+                self._drop_run(run_name)
 
-    def _drop(self, run: str) -> None:
+    def _drop_run(self, run: str) -> None:
         self._runs.pop(run)[1].close()
         for name in [name for name in self._books if name[0] == run]:
             del self._books[name]
 
 
-def _written(log: Log, event: Event, trial: TrialId) -> None:
+def _write_event(log: Log, event: Event, trial: TrialId) -> None:
     try:
         log.write(event, trial=trial.key)
     except LogLost as lost:  # no server would turn LogLost into an answer
@@ -265,7 +275,7 @@ def _written(log: Log, event: Event, trial: TrialId) -> None:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[BinaryIO]:
+def _lock_log_file(path: Path) -> Iterator[BinaryIO]:
     """A context with the log for reading, while no other process or thread of this service works on the run. A missing
     log reads as empty; the next write reports that it is missing."""
     try:

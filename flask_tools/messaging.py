@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
-from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest, folded
+from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest, fold_text
 
 # Slack's own bound.
 TEXT_MAX = 40_000
@@ -28,7 +28,7 @@ def wording(status: int, message: str) -> Any:
     return {"ok": False, "error": _WORDS.get(status, "fatal_error"), "detail": message}
 
 
-def _no(error: str) -> Refusal:
+def _make_refusal(error: str) -> Refusal:
     return Refusal(200, {"ok": False, "error": error})
 
 
@@ -81,42 +81,47 @@ SERVICE = ServiceSpec(
 
 def routes() -> tuple[Route, ...]:
     return (
-        Route("POST", "/api/chat.postMessage", "send_message", _send),
-        Route("GET", "/api/conversations.history", "read_messages", _history),
+        Route("POST", "/api/chat.postMessage", "send_message", _send_message),
+        Route("GET", "/api/conversations.history", "read_messages", _read_messages),
     )
 
 
-def _stamp(moment: datetime, micros: int) -> str:
+def _make_message_id(moment: datetime, micros: int) -> str:
     """Slack's message id: seconds since 1970 and six digits that distinguish messages of one second."""
     return f"{int(moment.timestamp())}.{micros % 1_000_000:06d}"
 
 
-def _send(ask: ServiceRequest) -> Answer:
+def _send_message(ask: ServiceRequest) -> Answer:
     channel, text = ask.body.get("channel"), ask.body.get("text")
     if not isinstance(channel, str) or len(channel) > 80 or not _CHANNEL.fullmatch(channel):
-        raise _no("channel_not_found")
+        raise _make_refusal("channel_not_found")
     if not isinstance(text, str) or not text.strip():
-        raise _no("no_text")
+        raise _make_refusal("no_text")
     if len(text) > TEXT_MAX:
-        raise _no("msg_too_long")
+        raise _make_refusal("msg_too_long")
     # Slack's ids are times, so a text's comes from the run's clock and the request's id.
-    ts = _stamp(ask.now, int(ask.fixed(), 16))
+    ts = _make_message_id(ask.now, int(ask.derive_hex_digits(), 16))
     message = {"type": "message", "user": "U0CHAOSLAB", "text": text, "ts": ts}
     body = {"ok": True, "channel": channel, "ts": ts, "message": message}
     return Answer(body, effect=Done("message_sent", {"to": channel, "text": text, "ts": ts}))
 
 
-def _history(ask: ServiceRequest) -> Answer:
+def _read_messages(ask: ServiceRequest) -> Answer:
     if ask.query.get("channel", "") != "inbox":
-        raise _no("channel_not_found")
+        raise _make_refusal("channel_not_found")
     limit = ask.query.get("limit", "100")
     # `isdecimal` is true of other scripts' digits, which int takes as well.
     if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= 100):
-        raise _no("invalid_limit")
-    sender = folded(ask.query.get("user", "").lstrip("@"))
+        raise _make_refusal("invalid_limit")
+    sender = fold_text(ask.query.get("user", "").lstrip("@"))
     messages = [
-        {"type": "message", "user": user, "text": text, "ts": _stamp(ask.now - timedelta(hours=hours), number)}
+        {
+            "type": "message",
+            "user": user,
+            "text": text,
+            "ts": _make_message_id(ask.now - timedelta(hours=hours), number),
+        }
         for number, (hours, user, text) in enumerate(INBOX, 1)
-        if not sender or folded(user) == sender
+        if not sender or fold_text(user) == sender
     ][::-1]
     return Answer({"ok": True, "messages": messages[: int(limit)], "has_more": len(messages) > int(limit)})

@@ -10,7 +10,7 @@ from typing import Any
 
 from chaoslab.base.files import Unreadable, read_json
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
-from chaoslab.flask_tools.service_module import DATA, Answer, Refusal, Route, ServiceRequest, folded
+from chaoslab.flask_tools.service_module import DATA, Answer, Refusal, Route, ServiceRequest, fold_text
 
 # As in TMDB: 20 films a page, 500 pages.
 PAGE_SIZE, PAGES_MAX = 20, 500
@@ -53,7 +53,7 @@ SERVICE = ServiceSpec(
 
 
 def routes() -> tuple[Route, ...]:
-    return (Route("GET", "/3/search/movie", "search_movies", _search),)
+    return (Route("GET", "/3/search/movie", "search_movies", _search_movies),)
 
 
 @dataclass(frozen=True)
@@ -64,30 +64,30 @@ class Films:
     warnings: tuple[str, ...] = ()
 
 
-def read(path: Path, *, otherwise: Path) -> Films:
+def load_films(path: Path, *, otherwise: Path) -> Films:
     """The films of the user's file; the bundled ones if it is unusable."""
 
-    def instead(why: str) -> Films:
+    def fall_back_to_bundled(why: str) -> Films:
         bundled: list[dict[str, Any]] = json.loads(otherwise.read_text(encoding="utf-8"))
         return Films(tuple(bundled), (f"{path.name}: {why}; the bundled films are used",))
 
     try:
         data = read_json(path)
     except Unreadable as error:
-        return instead(str(error))
+        return fall_back_to_bundled(str(error))
     if not isinstance(data, list):
-        return instead("is not a JSON array")
-    good = tuple(entry for entry in data if _usable(entry))
+        return fall_back_to_bundled("is not a JSON array")
+    good = tuple(entry for entry in data if _is_usable_film(entry))
     if not good:
-        return instead("has no entry with a `name` and an `original_name`")
-    bad = [number for number, entry in enumerate(data, 1) if not _usable(entry)]
+        return fall_back_to_bundled("has no entry with a `name` and an `original_name`")
+    bad = [number for number, entry in enumerate(data, 1) if not _is_usable_film(entry)]
     if not bad:
         return Films(good)
     shown = ", ".join(map(str, bad[:5])) + (" …" if len(bad) > 5 else "")
     return Films(good, (f"{path.name}: {len(bad)} entries left out, for want of a text `name` or so (no. {shown})",))
 
 
-def _usable(entry: Any) -> bool:
+def _is_usable_film(entry: Any) -> bool:
     kinds: dict[str, type | tuple[type, ...]] = {"overview": str, "vote_average": (int, float), "year": int}
     return (
         isinstance(entry, dict)
@@ -97,26 +97,26 @@ def _usable(entry: Any) -> bool:
 
 
 @cache
-def _films() -> Films:
-    return read(DATA / "movies.json", otherwise=DATA / "bundled_movies.json")
+def _load_default_films() -> Films:
+    return load_films(DATA / "movies.json", otherwise=DATA / "bundled_movies.json")
 
 
 def warnings() -> tuple[str, ...]:
-    return _films().warnings
+    return _load_default_films().warnings
 
 
-def _parse_number(ask: ServiceRequest, name: str, default: str) -> int:
+def _parse_query_number(ask: ServiceRequest, name: str, default: str) -> int:
     text = ask.query.get(name, default)
     if not re.fullmatch(r"[0-9]{1,6}", text):
         raise Refusal(400, wording(400, f"Invalid parameters: {name} must be a whole number."))
     return int(text)
 
 
-def _score(film: dict[str, Any], query: str) -> int:
+def _score_film(film: dict[str, Any], query: str) -> int:
     """The score of a film: 0 for no match, and more the closer a title is to the query."""
     best = 0
     # A set: most films have one title in both fields.
-    for title in {_plain(film["name"]), _plain(film["original_name"])}:
+    for title in {_normalize_title(film["name"]), _normalize_title(film["original_name"])}:
         words = title.split()
         if title == query:
             best = max(best, 4)
@@ -129,39 +129,39 @@ def _score(film: dict[str, Any], query: str) -> int:
     return best
 
 
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", folded(text)))
+def _normalize_title(text: str) -> str:
+    return " ".join(re.findall(r"\w+", fold_text(text)))
 
 
-def _search(ask: ServiceRequest) -> Answer:
+def _search_movies(ask: ServiceRequest) -> Answer:
     query = ask.query.get("query", "")
     if not query.strip():
         raise Refusal(400, wording(400, "Invalid parameters: query must be provided."))
-    page = _parse_number(ask, "page", "1")
+    page = _parse_query_number(ask, "page", "1")
     if not 1 <= page <= PAGES_MAX:
         # Code 22 is TMDB's for pages.
         raise Refusal(400, wording(400, "Invalid page: Pages start at 1 and max at 500.", code=22))
-    year = _parse_number(ask, "year", "0")
-    plain = _plain(query)
-    found = []
-    for number, film in enumerate(_films().films, 1):
-        score = _score(film, plain) if plain and year in (0, film.get("year")) else 0
+    year = _parse_query_number(ask, "year", "0")
+    plain = _normalize_title(query)
+    matches = []
+    for number, film in enumerate(_load_default_films().films, 1):
+        score = _score_film(film, plain) if plain and year in (0, film.get("year")) else 0
         if score:
-            found.append((-score, -float(film.get("vote_average") or 0), number, film))
+            matches.append((-score, -float(film.get("vote_average") or 0), number, film))
     # By the score, the vote and the place, so that equal runs have equal lists.
-    found.sort(key=lambda entry: entry[:3])
-    shown = found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+    matches.sort(key=lambda entry: entry[:3])
+    shown = matches[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     body = {
         "page": page,
-        "results": [_result(number, film) for *_, number, film in shown],
+        "results": [_film_to_json(number, film) for *_, number, film in shown],
         # Rounded up without floats.
-        "total_pages": -(-len(found) // PAGE_SIZE),
-        "total_results": len(found),
+        "total_pages": -(-len(matches) // PAGE_SIZE),
+        "total_results": len(matches),
     }
     return Answer(body)
 
 
-def _result(number: int, film: dict[str, Any]) -> dict[str, Any]:
+def _film_to_json(number: int, film: dict[str, Any]) -> dict[str, Any]:
     year = film.get("year")
     vote = film.get("vote_average") or 0.0
     return {

@@ -9,7 +9,15 @@ from functools import cache
 from typing import Any
 
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
-from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest, bundled, folded, rfc3339
+from chaoslab.flask_tools.service_module import (
+    Answer,
+    Refusal,
+    Route,
+    ServiceRequest,
+    fold_text,
+    format_rfc3339,
+    load_bundled_json,
+)
 
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 3
@@ -27,7 +35,7 @@ def wording(status: int, message: str) -> Any:  # noqa: ARG001 - SerpAPI has one
     return {"error": message}
 
 
-def _error(status: int, message: str, **headers: str) -> ErrorReply:
+def _make_error_reply(status: int, message: str, **headers: str) -> ErrorReply:
     return ErrorReply(status, {"error": message}, headers)
 
 
@@ -51,21 +59,21 @@ SERVICE = ServiceSpec(
         ),
     ),
     errors={
-        401: _error(401, "Invalid API key. Your API key should be here: https://example.org/manage-api-key"),
-        404: _error(404, "Not found."),
+        401: _make_error_reply(401, "Invalid API key. Your API key should be here: https://example.org/manage-api-key"),
+        404: _make_error_reply(404, "Not found."),
         429: ErrorReply(429, {"error": "Your account has run out of searches."}, {"Retry-After": "1"}),
-        500: _error(500, "We couldn't complete your search. Please try again later."),
-        503: _error(503, "The service is temporarily unavailable."),
+        500: _make_error_reply(500, "We couldn't complete your search. Please try again later."),
+        503: _make_error_reply(503, "The service is temporarily unavailable."),
     },
     auth={"in": "query", "name": "api_key", "prefix": ""},
 )
 
 
 def routes() -> tuple[Route, ...]:
-    return (Route("GET", "/search.json", "search_web", _search),)
+    return (Route("GET", "/search.json", "search_web", _search_web),)
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """The word without the commonest English endings, so that `cities` finds `city`."""
     for ending, instead in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if word.endswith(ending) and not word.endswith(("ss", "us", "is")) and len(word) - len(ending) >= 3:
@@ -74,8 +82,8 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
-def terms(text: str) -> list[str]:
-    return [stem(word) for word in re.findall(r"\w+", folded(text)) if word not in STOP]
+def split_terms(text: str) -> list[str]:
+    return [stem_word(word) for word in re.findall(r"\w+", fold_text(text)) if word not in STOP]
 
 
 @dataclass(frozen=True)
@@ -87,26 +95,26 @@ class _Library:
 
 
 @cache
-def _library() -> _Library:
-    documents = bundled("corpus.json")
-    counts = [Counter(terms(d["title"]) * TITLE_WEIGHT + terms(d["body"])) for d in documents]
-    found = Counter(term for count in counts for term in count)
+def _load_search_index() -> _Library:
+    documents = load_bundled_json("corpus.json")
+    counts = [Counter(split_terms(d["title"]) * TITLE_WEIGHT + split_terms(d["body"])) for d in documents]
+    document_counts = Counter(term for count in counts for term in count)
     n = len(documents)
     # The 1 in the logarithm keeps common words from counting against a text.
-    rarity = {term: math.log(1 + (n - df + 0.5) / (df + 0.5)) for term, df in found.items()}
+    rarity = {term: math.log(1 + (n - df + 0.5) / (df + 0.5)) for term, df in document_counts.items()}
     return _Library(documents, counts, [count.total() for count in counts], rarity)
 
 
-def rank(query: str) -> list[dict[str, str]]:
+def rank_documents(query: str) -> list[dict[str, str]]:
     """The documents that share a word with the query, best first."""
-    library = _library()
+    library = _load_search_index()
     mean = sum(library.lengths) / len(library.lengths)
     scored = []
     for number, (count, length) in enumerate(zip(library.counts, library.lengths, strict=True)):
         score = sum(
             library.rarity[t] * count[t] * (K1 + 1) / (count[t] + K1 * (1 - B + B * length / mean))
             # Each word of the query once.
-            for t in dict.fromkeys(terms(query))
+            for t in dict.fromkeys(split_terms(query))
             if t in count
         )
         if score > 0:
@@ -115,7 +123,7 @@ def rank(query: str) -> list[dict[str, str]]:
     return [library.documents[number] for _, number in sorted(scored)]
 
 
-def _search(ask: ServiceRequest) -> Answer:
+def _search_web(ask: ServiceRequest) -> Answer:
     query = ask.query.get("q", "")
     if not query.strip():
         raise Refusal(400, {"error": "Missing query `q` parameter."})
@@ -126,9 +134,9 @@ def _search(ask: ServiceRequest) -> Answer:
     # `isdecimal` is true of other scripts' digits, so ASCII is asked for.
     if not (count.isascii() and count.isdecimal() and len(count) < 4 and 1 <= int(count) <= 100):
         raise Refusal(400, {"error": "Invalid value for the `num` parameter: it must be a number from 1 to 100."})
-    ranked = rank(query)
-    created = rfc3339(ask.now).replace("T", " ").replace("Z", " UTC")
-    identity = ask.fixed(digits=24)
+    ranked = rank_documents(query)
+    created = format_rfc3339(ask.now).replace("T", " ").replace("Z", " UTC")
+    identity = ask.derive_hex_digits(digits=24)
     body: dict[str, Any] = {
         "search_metadata": {
             "id": identity,
@@ -157,7 +165,7 @@ def _search(ask: ServiceRequest) -> Answer:
     # SerpAPI tells an empty result by an error at status 200.
     if not ranked:
         return Answer(body | {"error": "Google hasn't returned any results for this query."})
-    wanted = set(terms(query))
+    wanted = set(split_terms(query))
     results = [
         {
             "position": position,
@@ -166,7 +174,7 @@ def _search(ask: ServiceRequest) -> Answer:
             "displayed_link": document["link"].removeprefix("https://").replace("/", " › "),
             "snippet": document["body"],
             "snippet_highlighted_words": [
-                word for word in dict.fromkeys(re.findall(r"\w+", document["body"])) if wanted & set(terms(word))
+                word for word in dict.fromkeys(re.findall(r"\w+", document["body"])) if wanted & set(split_terms(word))
             ],
             "source": "Example Library",
         }

@@ -1,10 +1,9 @@
 """A service's view of one request, and its possible answers: no web framework, no clock, no disk.
 
 A service is a module with `SERVICE` (its tools as data) and `routes()` (its handlers). It may have `wording(status,
-message)` for its own form of errors, and `chosen(settings)` in place of `routes()` if settings change it. A handler is
-a function from a `ServiceRequest` to an `Answer`. Anything that must outlive the call is the answer's effect. The state
-is the day's seed plus the trial's past effects, nothing else, so a service that was killed recovers its state from its
-ledger.
+message)` for its own form of errors. A handler is a function from a `ServiceRequest` to an `Answer`. Anything that must
+outlive the call is the answer's effect. The state is the day's seed plus the trial's past effects, nothing else, so a
+service that was killed recovers its state from its ledger.
 """
 
 import hashlib
@@ -17,13 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base.registry import did_you_mean
-from chaoslab.config.settings import Settings
+from chaoslab.base.registry import suggest_name
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import ServiceSpec
 
 DATA = Path(__file__).parent / "data"
-DEFAULTS = Settings()
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class ServiceRequest:
     path: Mapping[str, str] = field(default_factory=dict)
     past: tuple[Done, ...] = ()
 
-    def fixed(self, *, digits: int = 12) -> str:
+    def derive_hex_digits(self, *, digits: int = 12) -> str:
         """Hexadecimal digits that depend on the request's id alone."""
         return hashlib.blake2b(self.request_id.encode(), digest_size=32).hexdigest()[:digits]
 
@@ -78,7 +75,7 @@ class Route:
     work: Callable[[ServiceRequest], Answer]
 
 
-def moment(text: str) -> datetime:
+def parse_moment(text: str) -> datetime:
     """An ISO 8601 date or date-time in UTC; one without an offset counts as UTC. Raises ValueError: it is neither."""
     try:
         # `fromisoformat` reads all of ISO 8601 from Python 3.11 on.
@@ -88,12 +85,12 @@ def moment(text: str) -> datetime:
         raise ValueError(f"not a date-time: {text[:60]!r}") from None
 
 
-def rfc3339(when: datetime) -> str:
+def format_rfc3339(when: datetime) -> str:
     """UTC to the second, e.g. `2026-06-01T09:00:00Z`."""
     return when.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """The text in lower case without accents, as people type names."""
     # NFKD takes accents off, but these letters have none to take off.
     special = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"})
@@ -101,18 +98,12 @@ def folded(text: str) -> str:
     return " ".join("".join(c for c in plain if not unicodedata.combining(c)).split())
 
 
-def bundled(name: str) -> Any:
+def load_bundled_json(name: str) -> Any:
     """The JSON of a file that comes with the services."""
     return json.loads((DATA / name).read_text(encoding="utf-8"))
 
 
-def check(settings: Settings) -> None:
-    """Raises SettingError if a service cannot fulfil the settings."""
-    for name in SERVICES:
-        ServiceModule.load(name, settings)
-
-
-def _plain(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of all wordings
+def _make_plain_error_body(status: int, message: str) -> Any:  # noqa: ARG001 - the signature of all wordings
     return {"error": message}
 
 
@@ -126,12 +117,10 @@ class ServiceModule:
     warnings: tuple[str, ...]
 
     @classmethod
-    def load(cls, name: str, settings: Settings = DEFAULTS) -> "ServiceModule":
-        """Loads a module. Raises LookupError with a hint for an unknown name, SettingError if it cannot fulfil the
-        settings."""
+    def load(cls, name: str) -> "ServiceModule":
+        """Loads a module. Raises LookupError with a hint for an unknown name."""
         if name not in SERVICES:
-            raise LookupError(f"no service is called '{name}': {did_you_mean(name, SERVICES)}")
+            raise LookupError(f"no service is called '{name}': {suggest_name(name, SERVICES)}")
         module = importlib.import_module(f"chaoslab.flask_tools.{name}")
         warnings = tuple(module.warnings()) if hasattr(module, "warnings") else ()
-        routes = module.chosen(settings) if hasattr(module, "chosen") else module.routes()
-        return cls(module.SERVICE, tuple(routes), getattr(module, "wording", _plain), warnings)
+        return cls(module.SERVICE, tuple(module.routes()), getattr(module, "wording", _make_plain_error_body), warnings)

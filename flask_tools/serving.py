@@ -19,7 +19,7 @@ from chaoslab.flask_tools.service_module import ServiceModule
 THREADS = 8
 
 
-def listen(app: Flask, desk: ServiceModule, *, host: str, port: int) -> Any:
+def open_server(app: Flask, desk: ServiceModule, *, host: str, port: int) -> Any:
     """A waitress server of the service's application, which holds the port and answers once its `run` is called.
     Raises OSError, OverflowError: the port is not available."""
     logging.getLogger("waitress").setLevel(logging.ERROR)
@@ -41,7 +41,7 @@ def print_request(response: Response) -> Response:
     return response
 
 
-class _Nowhere:
+class _DiscardingBuffer:
     """A buffer that discards the rest of a chunked body."""
 
     def append(self, data: bytes) -> None:
@@ -75,17 +75,17 @@ class _Parser(HTTPRequestParser):
         if self.error is not None and self.expect_continue:
             self.expect_continue = False
         elif isinstance(self.error, RequestEntityTooLarge):
-            self._throw_away()
+            self._discard_body()
         return taken
 
-    def _throw_away(self) -> None:
+    def _discard_body(self) -> None:
         receiver: Any = self.body_rcv
         if not self.chunked:
             self.unwanted_bytes = self.content_length
         elif not receiver.completed:
             # What was kept of the body is given up now.
             receiver.getbuf().close()
-            receiver.buf = _Nowhere()
+            receiver.buf = _DiscardingBuffer()
             self.unwanted_chunks = receiver
         self.completed = not self.unwanted_bytes and self.unwanted_chunks is None
 

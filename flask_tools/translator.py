@@ -1,14 +1,12 @@
-"""Translation in LibreTranslate's format, from a bundled phrasebook (whole phrases first, then word by word) or a named
-server."""
+"""Translation in LibreTranslate's format, from a bundled phrasebook (whole phrases first, then word by
+word)."""
 
 import re
 from functools import cache
 from typing import Any
 
-from chaoslab.config.settings import Settings
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
-from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest, bundled
-from chaoslab.flask_tools.translator_online import Online
+from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest, load_bundled_json
 
 # Words with apostrophes and dashes within, as in "aujourd'hui".
 _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
@@ -55,21 +53,13 @@ SERVICE = ServiceSpec(
 
 
 def routes() -> tuple[Route, ...]:
-    return (Route("POST", "/translate", "translate", _translate),)
-
-
-def chosen(settings: Settings) -> tuple[Route, ...]:
-    """The routes for these settings. Raises SettingError: the settings cannot be fulfilled."""
-    if settings.translator != "online":
-        return routes()
-    online = Online.chosen(settings)
-    return (Route("POST", "/translate", "translate", lambda ask: _translate(ask, online=online)),)
+    return (Route("POST", "/translate", "translate", _answer_translate),)
 
 
 @cache
-def _book() -> tuple[tuple[str, ...], dict[tuple[str, str], dict[str, str]], dict[str, set[str]]]:
+def _load_phrasebook() -> tuple[tuple[str, ...], dict[tuple[str, str], dict[str, str]], dict[str, set[str]]]:
     """The codes, the phrases of each (source, target), and the words of each language."""
-    data = bundled("phrasebook.json")
+    data = load_bundled_json("phrasebook.json")
     codes = tuple(data["languages"])
     tables: dict[tuple[str, str], dict[str, str]] = {(a, b): {} for a in codes for b in codes}
     words: dict[str, set[str]] = {code: set() for code in codes}
@@ -79,58 +69,60 @@ def _book() -> tuple[tuple[str, ...], dict[tuple[str, str], dict[str, str]], dic
             words[source].update(_WORD.findall(text.lower()))
             for target in codes:
                 # The first entry wins, so that the book's order decides between synonyms.
-                tables[source, target].setdefault(_key(text), entry[target])
+                tables[source, target].setdefault(_normalize_phrase(text), entry[target])
     return codes, tables, words
 
 
-def _key(text: str) -> str:
+def _normalize_phrase(text: str) -> str:
     return " ".join(re.sub(r"[.,!?;:¡¿…\"“”«»]", " ", text.lower().replace("’", "'")).split())
 
 
-def detect(text: str) -> tuple[str, float]:
+def detect_language(text: str) -> tuple[str, float]:
     """The language whose words fit best, and the share of words that fit in percent; English if none does."""
-    codes, tables, words = _book()
-    found = _WORD.findall(text.lower().replace("’", "'"))
-    fits = {code: sum(word in words[code] for word in found) / max(1, len(found)) for code in codes}
+    codes, tables, words = _load_phrasebook()
+    matches = _WORD.findall(text.lower().replace("’", "'"))
+    fits = {code: sum(word in words[code] for word in matches) / max(1, len(matches)) for code in codes}
     # A phrase that is known whole decides before the count of words.
-    best = max(codes, key=lambda code: (_key(text) in tables[code, code], fits[code]))
+    best = max(codes, key=lambda code: (_normalize_phrase(text) in tables[code, code], fits[code]))
     return best, round(100 * fits[best], 1)
 
 
-def _matched(case: str, text: str) -> str:
+def _match_case(case: str, text: str) -> str:
     """The text in the letter case of the original."""
     if len(case) > 1 and case.isupper():
         return text.upper()
     return text[:1].upper() + text[1:] if case[:1].isupper() else text
 
 
-def render(text: str, source: str, target: str) -> str:
+def translate_text(text: str, source: str, target: str) -> str:
     """The text in the other language; words that the phrasebook lacks stay as they are."""
-    table = _book()[1][source, target]
-    whole = table.get(_key(text))
+    table = _load_phrasebook()[1][source, target]
+    whole = table.get(_normalize_phrase(text))
     core = text.strip()
     if whole is not None and core:
         # The ending is the text's own: the book's phrases have one of theirs.
         ending = core[len(core.rstrip(".!?…")) :]
         spoken = whole.rstrip(".!?…") + ending
-        return text.replace(core, _matched(core, spoken))
+        return text.replace(core, _match_case(core, spoken))
     # Sentence by sentence, as the longest known run of words must not cross an end.
     pieces = re.split(r"([.!?…;:,\n]+\s*)", text)
-    return "".join(piece if i % 2 else _sentence(piece, table, nouns=source == "de") for i, piece in enumerate(pieces))
+    return "".join(
+        piece if i % 2 else _translate_sentence(piece, table, nouns=source == "de") for i, piece in enumerate(pieces)
+    )
 
 
-def _sentence(text: str, table: dict[str, str], *, nouns: bool) -> str:
+def _translate_sentence(text: str, table: dict[str, str], *, nouns: bool) -> str:
     """Translates the longest known run of words first, from left to right. `nouns`: inside a sentence a capital only
     marks a noun."""
-    found = list(_WORD.finditer(text.replace("’", "'")))
+    matches = list(_WORD.finditer(text.replace("’", "'")))
     out, at, i = [], 0, 0
-    while i < len(found):
-        for j in range(min(len(found), i + 8), i, -1):
-            start, end = found[i].start(), found[j - 1].end()
-            known = table.get(_key(text[start:end]))
+    while i < len(matches):
+        for j in range(min(len(matches), i + 8), i, -1):
+            start, end = matches[i].start(), matches[j - 1].end()
+            known = table.get(_normalize_phrase(text[start:end]))
             if known is not None:
                 case = "" if text[start:end] == "I" or (nouns and i) else text[start:end]
-                out += [text[at:start], _matched(case, known.rstrip(".!?…"))]
+                out += [text[at:start], _match_case(case, known.rstrip(".!?…"))]
                 at, i = end, j
                 break
         else:
@@ -138,8 +130,8 @@ def _sentence(text: str, table: dict[str, str], *, nouns: bool) -> str:
     return "".join([*out, text[at:]])
 
 
-def _code(ask: ServiceRequest, name: str, known: tuple[str, ...] | None) -> str:
-    """A language's code. `known`: None if the remote server decides which codes exist."""
+def _read_language_code(ask: ServiceRequest, name: str, known: tuple[str, ...]) -> str:
+    """A language's code."""
     code = ask.body.get(name)
     if code is None and name == "source":
         return "auto"
@@ -147,27 +139,24 @@ def _code(ask: ServiceRequest, name: str, known: tuple[str, ...] | None) -> str:
         raise Refusal(400, {"error": f"Invalid request: missing {name} parameter"})
     if not isinstance(code, str):
         raise Refusal(400, {"error": f"Invalid request: {name} must be a string"})
-    if known is not None and code not in known and not (code == "auto" and name == "source"):
+    if code not in known and not (code == "auto" and name == "source"):
         raise Refusal(400, {"error": f"{code[:40]} is not supported, only {', '.join(known)}"})
     return code
 
 
-def _translate(ask: ServiceRequest, *, online: Online | None = None) -> Answer:
+def _answer_translate(ask: ServiceRequest) -> Answer:
     text = ask.body.get("q")
     if text is None or text == "":
         raise Refusal(400, {"error": "Invalid request: missing q parameter"})
     texts = text if isinstance(text, list) else [text]
     if not all(isinstance(one, str) for one in texts) or len(texts) > TEXTS_MAX:
         raise Refusal(400, {"error": f"Invalid request: q must be a string, or up to {TEXTS_MAX} of them"})
-    known = None if online else _book()[0]
-    source, target = _code(ask, "source", known), _code(ask, "target", known)
-    if online:
-        found_online = online.translate(texts, source, target)
-        return Answer({"translatedText": found_online if isinstance(text, list) else found_online[0]})
-    found = [detect(one) if source == "auto" else (source, 100.0) for one in texts]
-    out = [render(one, language, target) for one, (language, _) in zip(texts, found, strict=True)]
+    known = _load_phrasebook()[0]
+    source, target = _read_language_code(ask, "source", known), _read_language_code(ask, "target", known)
+    matches = [detect_language(one) if source == "auto" else (source, 100.0) for one in texts]
+    out = [translate_text(one, language, target) for one, (language, _) in zip(texts, matches, strict=True)]
     body: dict[str, Any] = {"translatedText": out if isinstance(text, list) else out[0]}
     if source == "auto":
-        detected = [{"confidence": confidence, "language": language} for language, confidence in found]
+        detected = [{"confidence": confidence, "language": language} for language, confidence in matches]
         body["detectedLanguage"] = detected if isinstance(text, list) else detected[0]
     return Answer(body)

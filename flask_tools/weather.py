@@ -12,7 +12,7 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
-from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest, bundled, folded
+from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest, fold_text, load_bundled_json
 
 SKIES = (
     # (up to this share of clouds, id, main, description, icon)
@@ -57,43 +57,43 @@ SERVICE = ServiceSpec(
 
 
 def routes() -> tuple[Route, ...]:
-    return (Route("GET", "/data/2.5/weather", "current_weather", _weather),)
+    return (Route("GET", "/data/2.5/weather", "current_weather", _report_weather),)
 
 
 @cache
-def _cities() -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+def _load_cities() -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
     """All cities, and an index by each of their names."""
-    cities: list[dict[str, Any]] = bundled("cities.json")
+    cities: list[dict[str, Any]] = load_bundled_json("cities.json")
     for number, city in enumerate(cities, 1):
         city["id"] = 1_000_000 + number
-    return cities, {folded(name): city for city in cities for name in (city["name"], *city["aliases"])}
+    return cities, {fold_text(name): city for city in cities for name in (city["name"], *city["aliases"])}
 
 
-def _find(ask: ServiceRequest) -> dict[str, Any]:
-    cities, by_name = _cities()
+def _find_city(ask: ServiceRequest) -> dict[str, Any]:
+    cities, by_name = _load_cities()
     asked = ask.query.get("q", "").strip()
     if asked:
         # "Paris, FR" names the country, "Paris, Texas, US" a state before it.
         name, _, country = asked.partition(",")
-        city = by_name.get(folded(name))
+        city = by_name.get(fold_text(name))
         code = country.split(",")[-1].strip().upper()
         if city is None or (len(code) == 2 and code != city["country"]):
             raise Refusal(404, wording(404, "city not found"))
         return city
     if "lat" not in ask.query or "lon" not in ask.query:
         raise Refusal(400, wording(400, "Nothing to geocode"))
-    lat, lon = _degrees(ask, "lat", 90), _degrees(ask, "lon", 180)
+    lat, lon = _read_coordinate(ask, "lat", 90), _read_coordinate(ask, "lon", 180)
 
-    def away(city: dict[str, Any]) -> float:
+    def compute_distance(city: dict[str, Any]) -> float:
         # The shortest way around the globe.
         east = (city["lon"] - lon + 180) % 360 - 180
         # Degrees of longitude are shorter near the poles.
         return math.hypot(city["lat"] - lat, east * math.cos(math.radians(lat)))
 
-    return min(cities, key=away)
+    return min(cities, key=compute_distance)
 
 
-def _degrees(ask: ServiceRequest, name: str, bound: int) -> float:
+def _read_coordinate(ask: ServiceRequest, name: str, bound: int) -> float:
     words = {"lat": "latitude", "lon": "longitude"}
     try:
         value = float(ask.query[name])
@@ -104,16 +104,16 @@ def _degrees(ask: ServiceRequest, name: str, bound: int) -> float:
     return value
 
 
-def _weather(ask: ServiceRequest) -> Answer:
+def _report_weather(ask: ServiceRequest) -> Answer:
     units = ask.query.get("units", "standard")
     if units not in ("standard", "metric", "imperial"):
         raise Refusal(400, wording(400, "wrong units: they are standard, metric or imperial"))
-    city = _find(ask)
+    city = _find_city(ask)
     local = ask.now + timedelta(seconds=city["timezone"])
     # By the city's own day: its weather does not change at midnight elsewhere.
     dice = Dice("weather", city["name"], local.date().isoformat())
     clouds, humidity, wind = (int(100 * dice("clouds").uniform()), dice("humid").uniform(), dice("wind").uniform())
-    celsius = _celsius(city, local) + 7 * (dice("mood").uniform() - 0.5)
+    celsius = _compute_celsius(city, local) + 7 * (dice("mood").uniform() - 0.5)
     sky: dict[str, Any] = next(
         {"id": number, "main": main, "description": text, "icon": icon}
         for most, number, main, text, icon in SKIES
@@ -124,7 +124,7 @@ def _weather(ask: ServiceRequest) -> Answer:
         if celsius < 0.5:
             sky = {"id": 600, "main": "Snow", "description": "light snow", "icon": "13d"}
     speed = 0.5 + 9 * wind * wind
-    sunrise, sunset = _sun(city, local)
+    sunrise, sunset = _compute_sun_times(city, local)
     pace = 2.237 if units == "imperial" else 1.0
     # Metres a second are 2.237 miles an hour.
     body = {
@@ -132,10 +132,10 @@ def _weather(ask: ServiceRequest) -> Answer:
         "weather": [sky],
         "base": "stations",
         "main": {
-            "temp": _in(units, celsius),
-            "feels_like": _in(units, celsius - 0.3 * speed),
-            "temp_min": _in(units, celsius - 1.5),
-            "temp_max": _in(units, celsius + 1.5),
+            "temp": _convert_celsius(units, celsius),
+            "feels_like": _convert_celsius(units, celsius - 0.3 * speed),
+            "temp_min": _convert_celsius(units, celsius - 1.5),
+            "temp_max": _convert_celsius(units, celsius + 1.5),
             "pressure": 1000 + int(28 * dice("pressure").uniform()),
             "humidity": int(35 + 45 * humidity + 0.15 * clouds),
         },
@@ -156,7 +156,7 @@ def _weather(ask: ServiceRequest) -> Answer:
     return Answer(body)
 
 
-def _celsius(city: dict[str, Any], local: datetime) -> float:
+def _compute_celsius(city: dict[str, Any], local: datetime) -> float:
     """The temperature by place and season, in °C around noon."""
     lat = float(city["lat"])
     mean = 28 - 0.5 * max(0.0, abs(lat) - 15) - 0.006 * float(city["height"])
@@ -165,12 +165,12 @@ def _celsius(city: dict[str, Any], local: datetime) -> float:
     return mean + 0.2 * abs(lat) * math.cos(2 * math.pi * day / 365.25)
 
 
-def _in(units: str, celsius: float) -> float:
+def _convert_celsius(units: str, celsius: float) -> float:
     scales = {"metric": celsius, "imperial": celsius * 9 / 5 + 32, "standard": celsius + 273.15}
     return round(scales[units], 2)
 
 
-def _sun(city: dict[str, Any], local: datetime) -> tuple[int, int]:
+def _compute_sun_times(city: dict[str, Any], local: datetime) -> tuple[int, int]:
     """Sunrise and sunset in seconds since 1970, by the sunrise equation without refraction; a polar day lasts 24 h."""
     tilt = math.radians(-23.44) * math.cos(2 * math.pi * (local.timetuple().tm_yday + 10) / 365.25)
     cosine = -math.tan(math.radians(city["lat"])) * math.tan(tilt)

@@ -57,19 +57,19 @@ class StandingProxies:
         self.foreign: dict[str, str] = {}
         """The changes by somebody else to the proxies, which have no toxics ("latency on weather"): their proxy."""
 
-    def add(self, proxies: Sequence[WantedProxy]) -> None:
+    def add_proxies(self, proxies: Sequence[WantedProxy]) -> None:
         """Makes the proxies that do not stand yet. A proxy that a killed lab left at the same address is replaced,
         without its toxics. Raises ToxiproxyError: a proxy of that name belongs to another lab, or one cannot be
         made."""
 
-        def make() -> None:
+        def make_missing_proxies() -> None:
             held = self._toxiproxy.proxies()
             for proxy in proxies:
                 standing_proxy = held.get(proxy.name)
                 # As it was wanted first: another run may want the same proxy.
                 own_wanted = self._wanted.get(proxy.name, proxy)
                 if standing_proxy is not None and (
-                    _port(standing_proxy) != _port(proxy) or own_wanted.upstream != proxy.upstream
+                    _get_port(standing_proxy) != _get_port(proxy) or own_wanted.upstream != proxy.upstream
                 ):
                     raise NameTaken(
                         self._toxiproxy.url,
@@ -81,35 +81,35 @@ class StandingProxies:
             for proxy in new:
                 if proxy.name in held:
                     self._toxiproxy.destroy(proxy.name)
-            self._populate(new)
+            self._create_proxies(new)
 
         # Only silence is mended by time: another lab's proxy stays there.
-        self._retry_until(make, for_s=RECOVER_S, mends=lambda error: isinstance(error, ToxiproxyDown))
+        self._retry_until(make_missing_proxies, for_s=RECOVER_S, mends=lambda error: isinstance(error, ToxiproxyDown))
         self._wanted |= {proxy.name: proxy for proxy in proxies}
 
-    def drop(self) -> None:
+    def delete_own_proxies(self) -> None:
         """Deletes all of them that exist and still belong to this manager."""
         wanted, self._wanted = self._wanted, {}
         # Only what still is this lab's: another may have taken the name.
         try:
             held = self._toxiproxy.proxies()
             for name, proxy in wanted.items():
-                if name in held and _same(held[name], proxy):
+                if name in held and _is_same_proxy(held[name], proxy):
                     self._toxiproxy.destroy(name)
         except ToxiproxyDown:
             return
 
-    def look(self) -> RepairedLoss | None:
+    def repair_missing(self) -> RepairedLoss | None:
         """Checks the proxies and makes the missing ones. Returns the outage, or None if all were there. Raises
         ToxiproxyError: they could not be made within `RECOVER_S`, or one belongs to another lab; `gone` has the reason
         until it is repaired."""
         began_s, since = self._clock.monotonic(), self._clock.utc()
         missing: set[str] = set()
 
-        def mend() -> frozenset[str]:
+        def restore_proxies() -> frozenset[str]:
             held = self._toxiproxy.proxies()
             for name, proxy in self._wanted.items():
-                if name in held and not _same(held[name], proxy):
+                if name in held and not _is_same_proxy(held[name], proxy):
                     raise NameTaken(self._toxiproxy.url, held[name], f"it was this run's, for {proxy.upstream}")
             there = [(held[name], proxy) for name, proxy in self._wanted.items() if name in held]
             # These have no toxics of the lab's, so any is somebody else's.
@@ -121,12 +121,12 @@ class StandingProxies:
             missing.update(proxy.name for proxy in lacking)
             if lacking:
                 self.recovering = True
-                self._populate(lacking)
+                self._create_proxies(lacking)
             return frozenset(held)
 
         for_s = RECOVER_S if self._wanted and not self.gone else 0.0
         try:
-            held = self._retry_until(mend, for_s=for_s, mends=lambda error: not isinstance(error, NameTaken))
+            held = self._retry_until(restore_proxies, for_s=for_s, mends=lambda error: not isinstance(error, NameTaken))
         except ToxiproxyError as error:
             if isinstance(error, ToxiproxyDown) and self._wanted:
                 self.gone = f"Toxiproxy at {self._toxiproxy.url} is gone: it did not answer for {RECOVER_S:g} s"
@@ -142,7 +142,7 @@ class StandingProxies:
         what = "Toxiproxy was restarted" if all_of_them else f"{', '.join(sorted(missing))} had been taken down"
         return RepairedLoss(what, since, round(self._clock.monotonic() - began_s, 6), frozenset(missing), held)
 
-    def _populate(self, proxies: Sequence[WantedProxy]) -> None:
+    def _create_proxies(self, proxies: Sequence[WantedProxy]) -> None:
         self._toxiproxy.populate([vars(proxy) for proxy in proxies])
 
     def _retry_until(self, make: Callable[[], T_], *, for_s: float, mends: Callable[[ToxiproxyError], bool]) -> T_:
@@ -163,10 +163,10 @@ class StandingProxies:
             self.recovering = False
 
 
-def _same(held: ServedProxy, wanted: WantedProxy) -> bool:
-    return (_port(held), held.upstream) == (_port(wanted), wanted.upstream)
+def _is_same_proxy(held: ServedProxy, wanted: WantedProxy) -> bool:
+    return (_get_port(held), held.upstream) == (_get_port(wanted), wanted.upstream)
 
 
 # The port alone: `0.0.0.0` and `::` are shown differently from how they were asked for.
-def _port(proxy: ServedProxy | WantedProxy) -> str:
+def _get_port(proxy: ServedProxy | WantedProxy) -> str:
     return str(proxy.listen).rpartition(":")[2]

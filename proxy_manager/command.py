@@ -12,10 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from chaoslab.base.clock import system
-from chaoslab.base.commandline import refuse
-from chaoslab.base.web_pages import find_refusal
+from chaoslab.base.commandline import print_error
+from chaoslab.base.web_pages import find_refusal_reason
 from chaoslab.config import settings
-from chaoslab.config.part_version import digests
+from chaoslab.config.part_version import compute_digests
 from chaoslab.config.settings import SettingError
 from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
 from chaoslab.proxy_manager.arming import Places
@@ -25,7 +25,9 @@ from chaoslab.record.runs import Run
 from chaoslab.wire import state_place
 
 
-def server(manager: Manager, *, host: str, port: int, version: Mapping[str, str] | None = None) -> ThreadingHTTPServer:
+def make_server(
+    manager: Manager, *, host: str, port: int, version: Mapping[str, str] | None = None
+) -> ThreadingHTTPServer:
     """A server that is bound and listens; the caller serves and closes it. `version`: the process's digests, for its
     /health. Raises OSError: the port is taken."""
 
@@ -33,47 +35,47 @@ def server(manager: Manager, *, host: str, port: int, version: Mapping[str, str]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            if self._refused():
+            if self._refuse_foreign_page():
                 return
             if self.path == "/health":
                 health = manager.health()
                 status = "trouble" if health.trouble else "recovering" if health.recovering else "ok"
-                self._say(200 if status == "ok" else 503, {"status": status, **vars(health), **told})
+                self._send_json(200 if status == "ok" else 503, {"status": status, **vars(health), **told})
             elif self.path == "/status":
-                self._say(200 if manager.began.is_set() else 503, manager.status())
+                self._send_json(200 if manager.began.is_set() else 503, manager.status())
             elif self.path == "/metrics":
                 from chaoslab.base.prometheus import CONTENT_TYPE
 
-                self._send(200, CONTENT_TYPE, manager.metrics().encode())
+                self._send_bytes(200, CONTENT_TYPE, manager.render_metrics().encode())
             else:
-                self._lost()
+                self._answer_not_found()
 
         def do_POST(self) -> None:
-            if self._refused():
+            if self._refuse_foreign_page():
                 return
             if self.path not in ("/pause", "/resume"):
-                self._lost()
+                self._answer_not_found()
                 return
             (manager.paused.set if self.path == "/pause" else manager.paused.clear)()
-            self._say(200, {"paused": manager.paused.is_set()})
+            self._send_json(200, {"paused": manager.paused.is_set()})
 
-        def _refused(self) -> bool:
+        def _refuse_foreign_page(self) -> bool:
             """True if another site's page asks, which is told so."""
-            why = find_refusal(self.headers["Host"], self.headers["Origin"])
+            why = find_refusal_reason(self.headers["Host"], self.headers["Origin"])
             if why:
-                self._say(403, {"error": why})
+                self._send_json(403, {"error": why})
             return bool(why)
 
-        def _lost(self) -> None:
+        def _answer_not_found(self) -> None:
             routes = {"GET": ("/health", "/status", "/metrics"), "POST": ("/pause", "/resume")}
             other = any(self.path in paths for paths in routes.values())
             offered = ", ".join(f"{method} {path}" for method, paths in routes.items() for path in paths)
-            self._say(405 if other else 404, {"error": f"there is {offered}"})
+            self._send_json(405 if other else 404, {"error": f"there is {offered}"})
 
-        def _say(self, status: int, body: dict[str, Any]) -> None:
-            self._send(status, "application/json", json.dumps(body, indent=2).encode() + b"\n")
+        def _send_json(self, status: int, body: dict[str, Any]) -> None:
+            self._send_bytes(status, "application/json", json.dumps(body, indent=2).encode() + b"\n")
 
-        def _send(self, status: int, kind: str, data: bytes) -> None:
+        def _send_bytes(self, status: int, kind: str, data: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
@@ -100,32 +102,35 @@ LAST_WORDS_S = 2.0
 """The time that a manager whose loop has failed still answers health checks."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_manager(options: argparse.Namespace) -> int:
     """Runs the command. Returns 0 if stopped, 2 if it cannot begin, 3 if its loop failed."""
     try:
-        chosen = settings.load()
-        state_place.check(options.state)
-        Run.prepare(options.logs)
+        chosen = settings.load_settings()
+        state_place.check_state_file(options.state)
+        Run.prepare_logs_folder(options.logs)
     except (SettingError, OSError) as error:
-        return refuse(error)
+        return print_error(error)
     ports = Ports(chosen.base_port or BASE_PORT)
     places = Places(
-        options.bind_host, options.dial_host, {t: ports.proxy(t) for t in (*SERVICES, MODEL)}, ports.refused
+        options.bind_host,
+        options.dial_host,
+        {t: ports.get_proxy_port(t) for t in (*SERVICES, MODEL)},
+        ports.refused_port,
     )
     from chaoslab.wire.toxiproxy_package import ToxiproxyServer  # loads requests
 
-    toxiproxy = ToxiproxyServer(chosen.toxiproxy_url or f"http://127.0.0.1:{ports.toxiproxy}")
-    name = str(ports.manager)
+    toxiproxy = ToxiproxyServer(chosen.toxiproxy_url or f"http://127.0.0.1:{ports.toxiproxy_port}")
+    name = str(ports.manager_port)
     manager = Manager(
         state=options.state, logs=options.logs, toxiproxy=toxiproxy, places=places, clock=system, name=name
     )
     if options.verbose:
         manager.tell = lambda line: print(line, flush=True)
     try:
-        http = server(manager, host=options.host, port=ports.manager, version=digests(chosen))
+        http = make_server(manager, host=options.host, port=ports.manager_port, version=compute_digests(chosen))
     except OSError as error:
         print(
-            f"the proxy manager cannot listen on {options.host}:{ports.manager} ({error}): set BASE_PORT",
+            f"the proxy manager cannot listen on {options.host}:{ports.manager_port} ({error}): set BASE_PORT",
             file=sys.stderr,
         )
         return 2
@@ -133,11 +138,11 @@ def run(options: argparse.Namespace) -> int:
         # A flag without a lock: the handler may come while the main thread holds one.
         signal.signal(number, lambda *_: manager.stopping.set())
     if options.lifeline:
-        from chaoslab.base.lifeline import end_with_stdin
+        from chaoslab.base.lifeline import terminate_on_stdin_end
 
-        end_with_stdin()
+        terminate_on_stdin_end()
     threading.Thread(target=http.serve_forever, daemon=True).start()
-    print(f"ready: proxy manager on {ports.manager}", flush=True)
+    print(f"ready: proxy manager on {ports.manager_port}", flush=True)
     # In the main thread: SQLite's connection belongs to one.
     try:
         manager.serve()

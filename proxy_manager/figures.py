@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaoslab.base.prometheus import Family, Labels, render
+from chaoslab.base.prometheus import Family, Labels, render_metrics
 from chaoslab.core import events
 from chaoslab.record.follow import Follower
-from chaoslab.record.held import is_written
+from chaoslab.record.held import has_live_writer
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -52,7 +52,7 @@ class _Run:
     finished: set[str] = field(default_factory=set)
 
 
-class Figures:
+class RunMetrics:
     """The counts of all runs; for any thread."""
 
     def __init__(self, logs: Path) -> None:
@@ -63,7 +63,7 @@ class Figures:
             name: defaultdict(float) for name, (kind, _) in ABOUT.items() if kind == "counter"
         }
 
-    def text(self, serving: Iterable[str], *, lanes: int, served: Iterable[str] = ()) -> str:
+    def render_text(self, serving: Iterable[str], *, lanes: int, served: Iterable[str] = ()) -> str:
         """All metrics, with what the logs tell by now. `serving`: the names of the runs that are served; `served`: of
         those that ever were, of which some may have ended before the first scrape."""
         with self._lock:
@@ -74,16 +74,16 @@ class Figures:
                 self._runs[name] = _Run(folder, Follower(folder))
             for name, run in self._runs.items():
                 if not run.ended:
-                    self._read(run)
+                    self._read_run(run)
                     if name not in names:
                         run.ended = True
                         run.follower.close()
             # By the lock of its log, which the system gives up when the agent dies.
-            up = any(is_written(self._logs / name) for name in names)
+            up = any(has_live_writer(self._logs / name) for name in names)
             gauges: dict[str, float] = {"lanes": lanes, "runs": len(names), "agent_up": up}
             if recovered := sum(self._counts["recoveries_total"].values()):
                 gauges["mttr_seconds"] = sum(self._counts["recovery_seconds_total"].values()) / recovered
-            return render(self._families(gauges))
+            return render_metrics(self._iterate_metric_families(gauges))
 
     def close(self) -> None:
         """Reads no log any more; the counts stay."""
@@ -92,7 +92,7 @@ class Figures:
                 run.ended = True
                 run.follower.close()
 
-    def _families(self, gauges: Mapping[str, float]) -> Iterator[Family]:
+    def _iterate_metric_families(self, gauges: Mapping[str, float]) -> Iterator[Family]:
         for name, (kind, about) in ABOUT.items():
             samples = self._counts.get(name, {})
             # A gauge is worked out anew; counters only rise.
@@ -100,29 +100,29 @@ class Figures:
                 samples = {(): float(gauges[name])}
             yield Family(PREFIX + name, about, kind, samples)
 
-    def _add(self, name: str, value: float = 1.0, **labels: str) -> None:
+    def _add_count(self, name: str, value: float = 1.0, **labels: str) -> None:
         self._counts[name][tuple(labels.items())] += value
 
-    def _read(self, run: _Run) -> None:
+    def _read_run(self, run: _Run) -> None:
         records: list[Record] = []
         with suppress(OSError):  # a folder that was deleted; the run itself says so
-            records = run.follower.new()
+            records = run.follower.read_new_records()
         for record in records:
-            self._take(run, record)
+            self._count_record(run, record)
         for trial in [*run.finished]:
             # Its lanes are healed by the manager, which may log that after the trial's end.
             if run.follower.ended or not run.armed[trial]:
-                self._judge(run, trial)
+                self._judge_trial(run, trial)
 
-    def _take(self, run: _Run, record: Record) -> None:
+    def _count_record(self, run: _Run, record: Record) -> None:
         event, trial = record.event, record.trial
         match event:
             case events.RunStarted():
                 run.began = record
             case events.CallFinished():
-                self._add("calls_total", target=event.target, ok="true" if event.ok else "false")
+                self._add_count("calls_total", target=event.target, ok="true" if event.ok else "false")
             case events.FaultScheduled() | events.FaultInjected() | events.FaultWitnessed():
-                self._add("faults_total", fault=event.fault, target=event.target, stage=STAGES[type(event)])
+                self._add_count("faults_total", fault=event.fault, target=event.target, stage=STAGES[type(event)])
             case events.FaultArmed() if trial is not None:
                 run.armed[trial] += 1
             case events.FaultHealed() if trial is not None:
@@ -133,20 +133,20 @@ class Figures:
         if trial is not None and not isinstance(event, events.RunFinished):
             run.open[trial].append(record)
 
-    def _judge(self, run: _Run, trial: str) -> None:
+    def _judge_trial(self, run: _Run, trial: str) -> None:
         """Counts a trial that has ended, as the summary will."""
         # Here: judging loads most of the analysis, which no manager without scrapes needs.
         from chaoslab.analysis.measures.incidents import find_incidents
-        from chaoslab.analysis.verdict.judge import judge_all
+        from chaoslab.analysis.verdict.judge import judge_all_trials
 
         run.finished.discard(trial)
         records = run.open.pop(trial, [])
         # With the run's first line, as the judge reads the run's settings there.
         history = History([*([run.began] if run.began else []), *records])
-        for verdict in judge_all(history).values():
-            self._add("trials_total", outcome=str(verdict.outcome))
+        for verdict in judge_all_trials(history).values():
+            self._add_count("trials_total", outcome=str(verdict.outcome))
         for one in find_incidents(history):
-            self._add("incidents_total", fault=one.fault, target=one.target, ending=str(one.ending))
+            self._add_count("incidents_total", fault=one.fault, target=one.target, ending=str(one.ending))
             if one.recovered:
-                self._add("recoveries_total", fault=one.fault, target=one.target)
-                self._add("recovery_seconds_total", one.duration_s, fault=one.fault, target=one.target)
+                self._add_count("recoveries_total", fault=one.fault, target=one.target)
+                self._add_count("recovery_seconds_total", one.duration_s, fault=one.fault, target=one.target)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from chaoslab.base.clock import system
-from chaoslab.worlds.local import WorldError, free_ports
+from chaoslab.worlds.local import WorldError, find_free_ports
 from tests import warm
 from tests.waiting import HUNG_S
 
@@ -47,7 +47,7 @@ def free_base(*, last: bool = False) -> int:
     """
     for base in islice(_last if last else _mine, 20):
         with contextlib.suppress(WorldError):
-            return free_ports(base, system).base
+            return find_free_ports(base, system).base
     raise AssertionError("no free ports")
 
 
@@ -55,7 +55,7 @@ def environment() -> dict[str, str]:
     """This process's, without what would change the lab's settings."""
     from chaoslab.config.settings import Settings
 
-    names = set(Settings().environment())
+    names = set(Settings().to_environment())
     return {key: value for key, value in os.environ.items() if key not in names}
 
 

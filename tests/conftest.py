@@ -7,6 +7,7 @@
 - A file is one worker's alone, so that its fixtures are made once. The longest files come first: the last one that is
   begun decides when the suite ends.
 - A test that leaves held what every thread takes when it starts is named: the next one that starts a thread would hang.
+- A test that leaves a handler of Ctrl-C fails itself: a later test of its worker would go on after a Ctrl-C.
 - The lever of this machine's user is left alone.
 - A client of httpx reads the certificates of all authorities, which takes longer than what most tests do with it. Here
   it reads one, which signs nothing; `live` and what asks a registry of packages believe those of the machine.
@@ -102,6 +103,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         left_held = not starting.acquire(timeout=60)  # a thread that starts just now has it for a moment
         starting.release()
         assert not left_held, f"{item.nodeid} left threading._shutdown_locks_lock held, so that no thread could start"
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert handler is signal.default_int_handler, f"{item.nodeid} left {handler} as the handler of SIGINT"
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ()), f"{item.nodeid} left SIGINT blocked"
 
 
 def _leave_alone() -> None:
@@ -161,8 +165,10 @@ def two_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run has two charts, for a test that asks when or where they are drawn: all take it two seconds."""
     from chaoslab.reports import charts
 
-    drawn = [(name, chart) for name, chart in charts._charts() if name in ("tool_latency", "success_rate")]
-    monkeypatch.setattr(charts, "_charts", lambda: drawn)
+    drawn = [
+        (name, chart) for name, chart in charts._iterate_chart_functions() if name in ("tool_latency", "success_rate")
+    ]
+    monkeypatch.setattr(charts, "_iterate_chart_functions", lambda: drawn)
 
 
 def pytest_configure() -> None:

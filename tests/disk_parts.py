@@ -15,7 +15,7 @@ from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptFinished
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.worlds.local import Local
+from chaoslab.worlds.local import LocalWorld
 from tests import warm
 from tests.cli_parts import command, environment, free_base, warm_parts
 from tests.reports.fake_run import summary
@@ -100,7 +100,7 @@ class Working:
 class Rest:
     """Toxiproxy, model and tools; manager and agent are the test's own."""
 
-    world: Local
+    world: LocalWorld
     prompts: Path
 
     @contextlib.contextmanager
@@ -146,10 +146,10 @@ def rest_of_the_lab(folder: Path) -> Iterator[Rest]:
     (folder / "out").mkdir()
     base = free_base()
     faulty = {"TOXIC_PROB": "0.5", "TOXICS": "latency", "LATENCY_MS": "5", "JITTER_MS": "0", "ERROR_PROB": "0"}
-    variables = {**environment(), **Settings().override({**faulty, "BASE_PORT": str(base)}).environment()}
-    with Local(Ports(base), folder / "logs", folder / "first.db", folder / "out", variables, system) as world:
+    variables = {**environment(), **Settings().override({**faulty, "BASE_PORT": str(base)}).to_environment()}
+    with LocalWorld(Ports(base), folder / "logs", folder / "first.db", folder / "out", variables, system) as world:
         with warm_parts():
-            world.start(now=NOW, toxiproxy=True, model=True)
+            world.start_services(now=NOW, toxiproxy=True, model=True)
         (first,) = [part for part in world.parts if part.name == "manager"]
         first.process.terminate()  # each test brings its own
         first.process.wait(HUNG_S)

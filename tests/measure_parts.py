@@ -1,27 +1,28 @@
 """The measures over one whole history, for stories that are not worth a report."""
 
+from collections import Counter
 from typing import Any, TypeVar
 
 from chaoslab.analysis.measures._amplification import Amplification, RequestCounts
-from chaoslab.analysis.measures._calls import Bill, CallCount, EndTimes, Spent, Throughput
+from chaoslab.analysis.measures._calls import CallCount, EndTimes, Spent, Throughput, UsageTotals
 from chaoslab.analysis.measures._findings import Measure
-from chaoslab.analysis.measures.errors import ErrorCounts, FailureCounts
+from chaoslab.analysis.measures.errors import find_failures
 from chaoslab.analysis.measures.faults import (
     FaultStages,
     InjectionCount,
-    NotWitnessed,
     UnexplainedFailure,
-    Uninjected,
+    UninjectedFailures,
     Unmet,
+    UnwitnessedFaults,
 )
-from chaoslab.analysis.measures.latency import Attempt, list_attempts
+from chaoslab.analysis.measures.latency import AttemptDurations
 from chaoslab.record.history import History
 
 M = TypeVar("M", bound=Measure)
 
 
 def taken(measure: M, history: History, *more: Any) -> M:
-    measure.take(history, *more)
+    measure.add_history(history, *more)
     return measure
 
 
@@ -30,32 +31,36 @@ def calls(history: History) -> CallCount:
 
 
 def throughput(history: History) -> Throughput | None:
-    return taken(EndTimes(), history).result()
+    return taken(EndTimes(), history).compute_throughput()
 
 
 def usage(history: History) -> Spent | None:
-    return taken(Bill(), history).result()
+    return taken(UsageTotals(), history).compute_totals()
 
 
 def amplification(history: History) -> list[Amplification]:
-    return taken(RequestCounts(), history).result()
+    return taken(RequestCounts(), history).list_amplifications()
 
 
-def errors(history: History) -> ErrorCounts:
-    return taken(FailureCounts(), history).result()
+def errors(history: History) -> dict[str, Counter[str]]:
+    """By target and kind of failure, the number of each cause."""
+    by_kind: dict[str, Counter[str]] = {}
+    for at, kind, cause in find_failures(history):
+        by_kind.setdefault(f"{at[1]} {kind}", Counter())[cause] += 1
+    return by_kind
 
 
 def by_injection(history: History) -> list[InjectionCount]:
-    return taken(FaultStages(), history).by_injection()
+    return taken(FaultStages(), history).count_by_injection()
 
 
 def unmet(history: History) -> list[Unmet]:
-    return taken(NotWitnessed(), history).result()
+    return taken(UnwitnessedFaults(), history).list_reasons()
 
 
 def uninjected(history: History) -> list[UnexplainedFailure]:
-    return taken(Uninjected(), history).result()
+    return taken(UninjectedFailures(), history).list_failures()
 
 
-def attempts(history: History) -> list[Attempt]:
-    return [attempt for attempt in list_attempts(history) if attempt.timed]
+def attempts(history: History) -> AttemptDurations:
+    return taken(AttemptDurations(), history).sort_targets()

@@ -1,30 +1,13 @@
-"""A collector on loopback that reads OTLP with OpenTelemetry's own classes, which refuse a field that is none."""
+"""A collector on loopback that reads OTLP with OpenTelemetry's own classes."""
 
-import base64
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-from google.protobuf.json_format import Parse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
-IDS = ("traceId", "spanId", "parentSpanId")
-
-
-def _as_proto(value: Any) -> Any:
-    """OTLP's JSON spells ids in hexadecimal digits, the JSON of protocol buffers in base64."""
-    if isinstance(value, list):
-        return [*map(_as_proto, value)]
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: base64.b64encode(bytes.fromhex(each)).decode() if name in IDS else _as_proto(each)
-        for name, each in value.items()
-    }
 
 
 def plain(value: Any) -> Any:
@@ -43,14 +26,16 @@ class Receiver:
         self.url = ""
 
     @property
+    def traces(self) -> list[Any]:
+        """The requests with spans, read by the classes of the protocol."""
+        return [ExportTraceServiceRequest.FromString(body) for path, body in self.bodies if path == "/v1/traces"]
+
+    @property
     def spans(self) -> list[Any]:
-        """All spans, read by the classes of the protocol."""
-        found = []
-        for path, body in self.bodies:
-            if path == "/v1/traces":
-                request = Parse(json.dumps(_as_proto(json.loads(body))), ExportTraceServiceRequest())
-                found += [each for of in request.resource_spans for scope in of.scope_spans for each in scope.spans]
-        return found
+        """All spans."""
+        return [
+            span for request in self.traces for of in request.resource_spans for s in of.scope_spans for span in s.spans
+        ]
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -58,7 +43,7 @@ class Receiver:
         found: dict[str, Any] = {}
         for path, body in self.bodies:
             if path == "/v1/metrics":
-                request = Parse(body, ExportMetricsServiceRequest())
+                request = ExportMetricsServiceRequest.FromString(body)
                 found |= {m.name: m for of in request.resource_metrics for s in of.scope_metrics for m in s.metrics}
         return found
 

@@ -15,4 +15,4 @@ def roll(plan: Plan, injection: Injection, call: Call) -> ActiveFault | None:
     """The fault with which the injection hits this call, or None."""
     occasion = first(plan, call)
     decision = injection.decide(occasion, occasion.of(injection.name))
-    return plan.fault_for(injection, call) if decision in HITS else None
+    return plan.draw_fault(injection, call) if decision in HITS else None

@@ -47,9 +47,9 @@ def installed(
     (about / "entry_points.txt").write_text(f"[chaoslab.{group}]\n{fault} = gremlins:Sock\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
-        registry.load.cache_clear()
+        registry.load_plugin.cache_clear()
         try:
             yield folder
         finally:
             sys.modules.pop("gremlins", None)
-            registry.load.cache_clear()
+            registry.load_plugin.cache_clear()

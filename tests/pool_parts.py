@@ -37,11 +37,11 @@ class Stuck:
 
     at: int
 
-    def named(self, spec: int) -> str:
+    def get_spec_name(self, spec: int) -> str:
         return f"unit {spec}"
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[int], int]]:
+    def open_runner(self) -> Iterator[Callable[[int], int]]:
         def do(spec: int) -> int:
             if spec == self.at:
                 signal.pause()

@@ -35,11 +35,11 @@ class Squares:
     strange: bool = False
     shut: bool = False
 
-    def named(self, number: int) -> str:
+    def get_spec_name(self, number: int) -> str:
         return str(number)
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Callable[[int], int]]:
+    def open_runner(self) -> Iterator[Callable[[int], int]]:
         if self.shut:
             raise LookupError("closed today")
         (self.folder / f"process.{os.getpid()}").touch()

@@ -1,6 +1,7 @@
 """The GitHub action, the hook of pre-commit and the page for coding agents: what they run, run."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -45,14 +46,34 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 def test_a_test_and_a_gate_end_with_the_commands_code_and_leave_a_summary(project: Path) -> None:
-    code, said = run_step(project, ARGUMENTS="--set trials=5 --no-logs")
-    assert (code, said[:8], "5 of 5 trials passed" in said) == (0, "```text\n", True), said
+    code, said = run_step(project, ARGUMENTS="--no-logs\n--set trials=5")
+    assert (code, said[:9], "5 of 5 trials passed" in said) == (0, "````text\n", True), said
     code, said = run_step(project, ARGUMENTS=". --budget 40 --write", COMMAND="gate")
     assert code == 0, said
     assert (project / "chaos-baseline.json").exists()
+    (project / "summary.md").unlink()
     code, said = run_step(project, ARGUMENTS="none.chaos.yaml")
     assert code == 2
-    assert "none.chaos.yaml" in said
+    assert "none.chaos.yaml: it cannot be read" in (project / "summary.md").read_text()
+
+
+def test_the_upload_has_the_report_of_a_test_and_the_markdown_of_a_gate_each_once(project: Path) -> None:
+    run_step(project, ARGUMENTS="--set trials=5")
+    run_step(project, ARGUMENTS=". --budget 40 --write", COMMAND="gate")
+    assert run_step(project, ARGUMENTS=". --budget 40", COMMAND="gate")[0] == 0
+    upload = step("upload")
+    assert upload["if"] == "always() && inputs.artifact != ''"
+    folder, but = upload["with"]["path"].split()
+    files = [
+        Path(place, name)
+        for place, _, names in os.walk(project / folder, followlinks=True)  # as the upload does
+        for name in names
+        if project / but.removeprefix("!") not in (Path(place), *Path(place).parents) and not name.startswith(".")
+    ]
+    assert sorted(file.name for file in files if file.suffix in (".html", ".md", ".txt")) == [
+        "gate.md", "gate.txt", "report.html", "test.txt",
+    ]  # fmt: skip
+    assert not [file for file in files if re.search(r'[":<>|*?\r\n]', str(file.relative_to(project)))], "refused names"
 
 
 def test_inputs_are_words_and_never_code(project: Path) -> None:

@@ -106,7 +106,7 @@ def test_what_is_done_twice_is_harm_and_what_is_lost_is_told(
 def test_one_that_does_all_again_is_told_so() -> None:
     trial = run(from_start, from_start, dies("mail", "before"))
     assert trial.verdict.why == "charge twice; killed at mail (1.1), it resumed from the start"
-    assert [event.error for _, event in trial.history.of(CallFinished)] == [None, "died", None, None]
+    assert [event.error for _, event in trial.history.find_events(CallFinished)] == [None, "died", None, None]
     story = trial.story()
     assert "process  mail 1.1 the agent was killed" in story
     assert "process  the agent resumes (1)" in story
@@ -205,7 +205,7 @@ def test_it_dies_in_a_call_of_a_service_and_the_service_goes_on() -> None:
 def test_more_deaths_than_it_may_outlive_leave_it_dead(jobs: Jobs) -> None:
     faults = [lab.inject("agent_dies", "charge", moment="before")]
     trial = run(jobs.anew(jobs.marked_after), jobs.marked_after, faults, resumes=2)
-    assert (len([*trial.history.of(AgentDied)]), len([*trial.history.of(AgentResumed)])) == (3, 2)
+    assert (len([*trial.history.find_events(AgentDied)]), len([*trial.history.find_events(AgentResumed)])) == (3, 2)
     assert str(trial.outcome) == "failed"
     assert "killed at charge (1.1), charge (1.2), charge (1.3), it never went on" in trial.verdict.why
     assert str(run(from_start, None, dies("charge"), resumes=0).outcome) == "failed"
@@ -279,8 +279,8 @@ def test_a_scenario_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path = tmp_path / "dies.chaos.yaml"
     path.write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)
-    (scenario,) = load.load(path)
-    (ruling,) = running.run(scenario)
+    (scenario,) = load.load_file_scenarios(path)
+    (ruling,) = running.run_scenario(scenario)
     assert str(ruling.trial.outcome) == "correct"
     assert os.path.exists(path)
 
@@ -352,7 +352,7 @@ def test_it_dies_between_two_turns(kind: str, keeps: bool, outcome: str, jobs: J
     assert (str(trial.outcome), trial.met) == (outcome, ("agent_dies on charge",)), trial.story()
     assert trial.answer.splitlines() == ["Done: Charge.", "Done: Is it done?", "Done: Thanks."]
     assert trial.why.endswith("; killed at the end of turn 1, it went on")
-    assert [event.at.turn for _, event in trial.history.of(AgentDied)] == [1]
+    assert [event.at.turn for _, event in trial.history.find_events(AgentDied)] == [1]
 
 
 def test_between_turns_needs_a_next_one() -> None:

@@ -121,7 +121,7 @@ def test_equal_turns_are_one_event(make: Any, prompt: Any, options: dict[str, An
     trial = run(make, prompt, **options)
     assert str(trial.outcome) == outcome, trial.story()
     told = "the same event came twice" + (", its effect twice" if outcome == "harm" else "")
-    assert trial.why.endswith(told) == (len([*trial.history.of(EventRepeated)]) == 1)
+    assert trial.why.endswith(told) == (len([*trial.history.find_events(EventRepeated)]) == 1)
 
 
 def test_the_end_state_is_that_of_one_event() -> None:
@@ -149,7 +149,7 @@ def test_equal_words_that_do_something_else_are_two_wishes() -> None:
             return refund(17) if self.heard == 2 else "Are you sure?"
 
     trial = run(Asking, lab.turns("Refund 17", "Yes.", "Yes."))
-    assert (str(trial.outcome), [*trial.history.of(EventRepeated)]) == ("correct", [])
+    assert (str(trial.outcome), [*trial.history.find_events(EventRepeated)]) == ("correct", [])
 
 
 def test_a_twin_of_its_own_is_of_one_event_too() -> None:
@@ -188,10 +188,55 @@ def test_an_event_that_comes_twice_is_done_once(make: Any, moment: str, outcome:
     trial = run(make, "Refund 17", lab.inject("event_twice", "look", calls=[1], moment=moment))
     assert (str(trial.outcome), trial.met) == (outcome, ("event_twice on look",))
     assert trial.answer == "Refunded 17."
-    assert [event.at_once for _, event in trial.history.of(EventRepeated)] == [moment == "at_once"]
-    assert [event.answer for _, event in trial.history.of(RepeatAnswered)] == ["Refunded 17."]
+    assert [event.at_once for _, event in trial.history.find_events(EventRepeated)] == [moment == "at_once"]
+    assert [event.answer for _, event in trial.history.find_events(RepeatAnswered)] == ["Refunded 17."]
     assert "user     the same event" in trial.story()
     assert trial.why.endswith("; the same event came twice" + (", its effect twice" if outcome == "harm" else ""))
+
+
+EFFECT = [{"effect": "refund", "order": 17}]
+
+
+@pytest.mark.parametrize("moment", ["after", "at_once"])
+@pytest.mark.parametrize(
+    ("make", "options", "outcome"),
+    [
+        (Forgetful, {}, "correct"),
+        (AsyncForgetful, {}, "correct"),
+        (Forgetful, {"wishes": 1}, "harm"),
+        (Forgetful, {"effects": EFFECT}, "correct"),
+        (Careful, {"effects": EFFECT}, "undone"),
+        (Forgetful, {"effects": EFFECT, "world": "local", "facts": ["Refunded 17"]}, "correct"),
+    ],
+)
+def test_an_event_that_is_wished_twice_is_done_twice(
+    make: Any, moment: str, options: dict[str, Any], outcome: str
+) -> None:
+    fault = lab.inject("event_twice", "look", calls=[1], moment=moment, gap_s=0.01)
+    trial = run(make, "Refund 17", fault, **{"wishes": 2, **options})
+    assert (str(trial.outcome), trial.met) == (outcome, ("event_twice on look",)), trial.story()
+
+
+def test_the_twin_of_an_event_that_is_wished_twice_is_of_its_turn_its_state_and_its_chance() -> None:
+    import random
+
+    paid: list[int] = []
+
+    class Payer(Forgetful):
+        def __init__(self) -> None:
+            paid.clear()
+
+        def __call__(self, prompt: str) -> str:
+            paid.append(order_of(prompt))
+            refund(order_of(prompt) + random.randrange(1000))
+            return str(look(order_of(prompt)))
+
+    faults = [lab.inject("event_twice", "look", on_turn=[2], moment="at_once"), lab.inject("latency", "look")]
+    options: dict[str, Any] = {"tools": [refund], "reads": [look], "faults": faults, "state": lambda: [*paid]}
+    for wishes, outcome in (1, "harm"), (2, "correct"):
+        turns = lab.turns("Refund 17", "Refund 18")
+        trials = lab.run_many(lab.fresh(Payer), turns, trials=3, wishes=wishes, **options)
+        assert {(str(trial.outcome), len(trial.effects)) for trial in trials} == {(outcome, 3)}
 
 
 def test_an_event_comes_twice_at_a_service_and_in_each_turn_once() -> None:
@@ -203,7 +248,7 @@ def test_an_event_comes_twice_at_a_service_and_in_each_turn_once() -> None:
         agent, lab.turns("Refund 17", "Refund 18"), services={"shop.test": lambda _: {"ok": 1}}, faults=faults
     )
     assert str(trial.outcome) == "harm"
-    assert [event.prompt for _, event in trial.history.of(EventRepeated)] == ["Refund 17", "Refund 18"]
+    assert [event.prompt for _, event in trial.history.find_events(EventRepeated)] == ["Refund 17", "Refund 18"]
 
 
 def test_an_agent_that_refuses_the_second_time_has_failed() -> None:
@@ -225,7 +270,7 @@ def test_two_sessions_at_once_do_not_leak(make: Any, outcome: str) -> None:
     fault = lab.inject("sessions_at_once", "look", calls=[1])
     trial = run(make, lab.turns("Refund 17", "Refund 18", "Refund 19"), fault)
     assert (str(trial.outcome), trial.met) == (outcome, ("sessions_at_once on look",)), trial.story()
-    assert [event.turn for _, event in trial.history.of(TurnStarted)] == [1, 2, 3]
+    assert [event.turn for _, event in trial.history.find_events(TurnStarted)] == [1, 2, 3]
     assert trial.answer.splitlines()[1:] == ["Refunded 18.", "Refunded 19."]
     assert trial.why.endswith("turn 1 shows 18, which is of turn 2") == (outcome == "harm")
 
@@ -272,7 +317,7 @@ class Resuming:
 def test_an_agent_that_its_user_stops_does_what_is_wished_then(make: Any, params: dict[str, Any], outcome: str) -> None:
     trial = run(make, "Refund 17", lab.inject("user_stops", "refund", calls=[1], **params))
     assert (str(trial.outcome), trial.met) == (outcome, ("user_stops on refund",)), trial.story()
-    assert [event.prompt for _, event in trial.history.of(UserStopped)] == [params.get("say", "Refund 17")]
+    assert [event.prompt for _, event in trial.history.find_events(UserStopped)] == [params.get("say", "Refund 17")]
     assert trial.why.endswith("the user stopped it at refund (1.1)")
 
 
@@ -329,6 +374,7 @@ def test_a_stop_at_a_service_reaches_the_agent_where_it_waits(kind: str, moment:
         (lab.inject("user_stops", "look", say="No.", chance=0.5), {}, "has say, and its twin is asked that"),
         (lab.inject("stale_approval", "refund", approval="look"), {}, "'look', which is none of its targets"),
         (lab.inject("event_twice", "look"), {"wishes": 0}, "wishes is 0: it should be a whole number from 1"),
+        (lab.inject("event_twice", "look", chance=0.5), {"wishes": 2}, "leave chance, after and other choices out"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_line(fault: Any, options: dict[str, Any], line: str) -> None:
@@ -340,6 +386,8 @@ def test_a_search_tries_it_where_it_is_asked_to() -> None:
     for make, tries, failures in (Hasty, "event_twice", 1), (Careful, "event_twice", 0), (Careful, "user_stops", 1):
         found = lab.explore(lab.fresh(make), "Refund 17", tools=[refund], reads=[look], tries=[tries])
         assert len(found.failures) == failures
+    with pytest.raises(ValueError, match="whose trials share a twin that is asked once: leave wishes out"):
+        lab.explore(lab.fresh(Hasty), "Refund 17", tools=[refund], reads=[look], tries=["event_twice"], wishes=2)
     found = lab.explore(lab.fresh(Forgetful), "Refund 17", tools=[refund], reads=[look], trials=200)
     faults = {choice.fault for tried in found.trials for hit in tried.variation.injections for choice in hit.choices}
     assert "lost_reply" in faults
@@ -351,9 +399,10 @@ chaoslab: 1
 name: the same event
 agent: refunds:agent
 tools: [refunds:refund]
-turns: [{say: Refund 17.}, {say: Refund 17.}]
 trials: 1
 """
+TURNS = "turns: [{say: Refund 17.}, {say: Refund 17.}]\n"
+REPEATED = "prompt: Refund 17.\nfaults: [{fault: event_twice, target: refund, calls: [1], moment: at_once}]\n"
 MODULE = """
 def refund(order):
     return order
@@ -367,10 +416,11 @@ def agent(prompt):
 @pytest.mark.parametrize(
     ("more", "outcome"),
     [
-        ("", "harm"),
-        ("wishes: 2", "correct"),
-        ("faults: [{fault: event_twice, target: refund, calls: [1], moment: at_once}]", "harm"),
-        ("faults: [{fault: user_stops, target: refund, on_turn: [2], calls: [2]}]\nwishes: 2", "correct"),
+        (TURNS, "harm"),
+        (TURNS + "wishes: 2", "correct"),
+        (REPEATED, "harm"),
+        (REPEATED + "wishes: 2", "correct"),
+        (TURNS + "faults: [{fault: user_stops, target: refund, on_turn: [2], calls: [2]}]\nwishes: 2", "correct"),
     ],
 )
 def test_a_scenario_has_it(more: str, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,8 +430,8 @@ def test_a_scenario_has_it(more: str, outcome: str, tmp_path: Path, monkeypatch:
     path = tmp_path / "twice.chaos.yaml"
     path.write_text(SCENARIO + more)
     monkeypatch.chdir(tmp_path)
-    (scenario,) = load.load(path)
-    (ruling,) = running.run(scenario)
+    (scenario,) = load.load_file_scenarios(path)
+    (ruling,) = running.run_scenario(scenario)
     assert str(ruling.trial.outcome) == outcome, ruling.trial.story()
 
 

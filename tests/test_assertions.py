@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import Assertion, ByFunction, FinishedTrial, Miss, build_assertion, load
-from chaoslab.base.registry import names
+from chaoslab.analysis.assertions import (
+    Assertion,
+    FinishedTrial,
+    FunctionAssertion,
+    Miss,
+    build_assertion,
+    load_assertion,
+)
+from chaoslab.base.registry import list_plugins
 from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
 from chaoslab.scenarios.located import ScenarioError
 from tests.event_parts import call_at, fault_at
@@ -231,7 +238,7 @@ def test_each_assertion_is_tried_both_ways() -> None:
     tried = {(assertion.name, miss == "") for assertion, _, miss in CASES}
     apart = {("no_effect_without_request", False), ("every_fault_witnessed", False)}  # below
     apart |= {("judged_by", True), ("judged_by", False)}  # test_judged_by.py
-    assert tried | apart == {(name, held) for name in names("analysis.assertions") for held in (True, False)}
+    assert tried | apart == {(name, held) for name in list_plugins("analysis.assertions") for held in (True, False)}
 
 
 def test_a_miss_names_the_lines_that_show_it() -> None:
@@ -261,13 +268,13 @@ def test_a_function_that_raises_is_named_with_the_line_that_did() -> None:
         inner()
         return True
 
-    missed = sure(ByFunction(holds).check(seen("calm")))
+    missed = sure(FunctionAssertion(holds).check(seen("calm")))
     assert missed.text == f"AssertionError at test_assertions.py:{inner.__code__.co_firstlineno + 1}"
 
 
-@pytest.mark.parametrize("name", names("analysis.assertions"))
+@pytest.mark.parametrize("name", list_plugins("analysis.assertions"))
 def test_every_assertion_tells_of_itself(name: str) -> None:
-    found = load(name)
+    found = load_assertion(name)
     assert issubclass(found, Assertion)
     assert (found.__doc__ or "").strip()
     assert found.check is not Assertion.check
@@ -311,6 +318,10 @@ def test_what_nobody_asked_for_and_what_nobody_met() -> None:
         miss = sure(assertion.check(alone))
         assert miss.text == said
         assert miss.lines == ((("info", line),) if line else ())
+
+
+def test_a_time_may_be_less_than_a_second() -> None:
+    assert build_assertion("slo", {"share": 0.9, "within_s": 0.5}) == E.slo(0.9, within_s=0.5)
 
 
 @pytest.mark.parametrize(
@@ -394,4 +405,4 @@ def test_a_function_that_ends_the_process_is_named_with_its_own_module() -> None
 
 def test_an_assertion_that_went_names_what_to_use() -> None:
     with pytest.raises(LookupError, match="there is no admits_failure any more: say answer_matches"):
-        load("admits_failure")
+        load_assertion("admits_failure")

@@ -8,7 +8,7 @@ import pytest
 
 from chaoslab.base.clock import SystemClock
 from chaoslab.core.attempt import Attempt
-from chaoslab.core.chain import ActiveFault, at_once
+from chaoslab.core.chain import ActiveFault, run_synchronously
 from chaoslab.core.events import Event, FaultHealed, FaultWitnessed
 from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
@@ -39,11 +39,11 @@ class Own(Attempt):
 
     def __init__(self, memory: TrialMemory, reply: Callable[[], Reply], deadline_s: float) -> None:
         injections = Candidates(memory.plan.injections)
-        occasion = memory.occasion("search", "search", 1, 1)
+        occasion = memory.build_occasion("search", "search", 1, 1)
         self.events: list[Event] = []
         self.reply = reply
         super().__init__(
-            CALL, memory, injections, memory.decide(injections, occasion), clock=Standing(), began_s=0.0,
+            CALL, memory, injections, memory.decide_hits(injections, occasion), clock=Standing(), began_s=0.0,
             deadline_s=deadline_s, elapsed_s=0.0, spent={},
         )  # fmt: skip
 
@@ -61,10 +61,10 @@ def over(*faults: tuple[str, dict[str, Any]], status: int = 200, deadline_s: flo
     attempt = Own(TrialMemory(plan, "p1.r1"), lambda: Reply(status, JSON, b'{"results": [1, 2, 3]}'), deadline_s)
     reply, failure = None, None
     try:
-        reply = at_once(attempt.finished())
+        reply = run_synchronously(attempt.send_through_faults())
     except Failure as error:
         failure = error
-    attempt.observed(reply, failure)
+    attempt.record_outcome(reply, failure)
     return attempt
 
 
@@ -87,11 +87,11 @@ def test_a_wait_that_takes_all_that_is_left_ends_by_the_deadline(delay_s: float,
     attempt = Own(TrialMemory(Plan(7), "p1.r1"), lambda: Reply(200, JSON), 2.0)
     failed = None
     try:
-        at_once(attempt.wait(delay_s))
+        run_synchronously(attempt.wait(delay_s))
     except Failure as failure:
         failed = failure.kind
     assert failed == error
-    assert attempt.took_s == min(delay_s, 2.0)
+    assert attempt.duration_s == min(delay_s, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_a_wait_that_takes_all_that_is_left_ends_by_the_deadline(delay_s: float,
 def test_an_exchange_is_true_if_neither_its_call_nor_its_reply_was_changed(changed: dict[str, Any], true: bool) -> None:
     stale = Injection("stale", (Choice("stale"),), ("search",))  # which looks back
     attempt = Own(TrialMemory(Plan(7, (stale,)), "p1.r1"), lambda: Reply(200, JSON, b"[1]"), 2.0)
-    reply = at_once(attempt.finished())
+    reply = run_synchronously(attempt.send_through_faults())
     attempt.faults.active.append(ActiveFault("another", "latency", Latency(), **changed))
-    attempt.observed(reply, None)
+    attempt.record_outcome(reply, None)
     assert [exchange.true for exchange in attempt._memory.earlier] == [true]
 
 
@@ -114,7 +114,7 @@ def test_a_fault_that_did_not_act_was_not_masked() -> None:
         reach(CALL)
     delay, acted, idle = attempt.faults.active
     delay.waits = delay.met = delay.injected = acted.injected = True
-    attempt.faults.masked()
+    attempt.faults.log_masked_faults()
     healed = [event for event in attempt.events if isinstance(event, FaultHealed)]
     assert [(event.fault, event.masked_by) for event in healed] == [(acted.fault_name, delay.fault_name)]
     assert not idle.injected

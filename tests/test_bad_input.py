@@ -278,7 +278,7 @@ CASES = [
     ),
     *(
         Case(f"chaoslab lab {name}=http://{host}", f"{name}={f'http://{host}'[:60]} (command line) should be {ADDRESS}")
-        for name in ("TOXIPROXY_URL", "MODEL_URL", "TRANSLATOR_URL")
+        for name in ("TOXIPROXY_URL", "MODEL_URL")
         for host in ("a..b", "c" * 64)
     ),
     env("MODEL_URL=http://two hosts:80\n", f"MODEL_URL=http://two hosts:80 (.env, line 1) should be {ADDRESS}"),
@@ -304,7 +304,7 @@ CASES = [
         f"GROQ_API_KEY (command line) is refused by {{forbids}} (403: no access for ***): {REFUSES}",
     ),
     Case(
-        "chaoslab lab MODEL_URL={refuses}", f"GROQ_API_KEY is wanted by {{refuses}} (401: Invalid API Key): {REFUSES}"
+        "chaoslab lab MODEL_URL={refuses}", f"GROQ_API_KEY is needed by {{refuses}} (401: Invalid API Key): {REFUSES}"
     ),
     Case(
         f"chaoslab lab MODEL_URL={{knows}} GROQ_API_KEY={KEY} MODEL=lama-3.3",
@@ -410,11 +410,6 @@ CASES = [
         "chaoslab run --world virtual --prompts none.json",
         f"PROMPTS=none.json cannot be read: No such file or directory; it should be a file with {LIKE}",
     ),
-    Case(
-        "chaoslab run --world virtual TRANSLATOR=online TRANSLATOR_URL={knows}",
-        "TRANSLATOR=online asks a server, and the virtual world has no way out: leave it at phrasebook, or use "
-        "WORLD=local",
-    ),
     Case("chaoslab run --world virtual", "logs: it should be a folder: rename it", {"logs": "mine"}),
     Case("chaoslab run --world virtual", "charts: it should be a folder: rename it", {"charts": "mine"}),
     Case("chaoslab run --world compose", "there is no docker-compose.yaml here: run this from the lab's folder"),
@@ -514,7 +509,7 @@ def there() -> Iterator[dict[str, str]]:
         found = {name: stack.enter_context(site(answer)).url for name, answer in answers.items()}
         for holder in ("search", "search's proxy", "proxy manager", "toxiproxy"):
             base = free_base()
-            port = Ports(base).all()[holder]
+            port = Ports(base).list_all_ports()[holder]
             stack.enter_context(socket.create_server(("127.0.0.1", port)))
             name = holder.split()[-1]
             found |= {f"{name} base": str(base), f"{name} port": str(port)}
@@ -525,7 +520,7 @@ def there() -> Iterator[dict[str, str]]:
         assert tools.stdout.readline().startswith(b"ready")
         nobody = free_base()
         try:
-            yield found | {"tools": str(base), "nobody": str(nobody), "free": str(Ports(nobody).toxiproxy)}
+            yield found | {"tools": str(base), "nobody": str(nobody), "free": str(Ports(nobody).toxiproxy_port)}
         finally:
             tools.communicate(timeout=20)
 
@@ -558,10 +553,10 @@ def prepare(case: Case, folder: Path, there: Mapping[str, str]) -> list[str]:
 
 def earlier_run(logs: Path) -> None:
     run = Run("20260101-120000", logs / EARLIER, 0.0, "2026-06-01T09:00:00Z")
-    with run.log("info") as info:
-        info.write(run_started(settings=Settings().shown(), now=run.now))
+    with run.open_log("info") as info:
+        info.write(run_started(settings=Settings().to_masked_dict(), now=run.now))
         info.write(events.PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
-    run.make_latest()
+    run.link_as_latest()
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -605,7 +600,7 @@ def processes(there: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
 
 def in_here(case: Case, folder: Path, there: Mapping[str, str], patch: pytest.MonkeyPatch, captured: Captured) -> Came:
     _, *arguments = prepare(case, folder, there)
-    for name in Settings().environment():
+    for name in Settings().to_environment():
         patch.delenv(name, raising=False)
     for name, text in case.environment.items():
         patch.setenv(name, filled(text, there))

@@ -19,17 +19,19 @@ import pytest
 import yaml
 
 from chaoslab.base import levers
-from chaoslab.base.clock import iso
-from chaoslab.campaigns._child import Process, build_command
-from chaoslab.campaigns._gauge import Gauge
+from chaoslab.base.clock import format_iso
+from chaoslab.campaigns._child import Process, build_unit_command
+from chaoslab.campaigns._gauge import CampaignMeasures
+from chaoslab.campaigns._probes import find_gateway_url
 from chaoslab.campaigns.bounds import Bound, StopBound, parse_number
-from chaoslab.campaigns.journal import Journal, JournalStory, read
-from chaoslab.campaigns.load import Campaign, RoundUnit, list_following, load
-from chaoslab.campaigns.report import text
-from chaoslab.campaigns.running import AlreadyRunning, Runner, run_action
+from chaoslab.campaigns.journal import Journal, JournalContents, read_journal
+from chaoslab.campaigns.load import Campaign, RoundUnit, find_round_start, load_campaign
+from chaoslab.campaigns.report import render_report_text
+from chaoslab.campaigns.running import AlreadyRunning, CampaignRunner, apply_campaign_action
 from chaoslab.cli import _build_parser, main
-from chaoslab.core.events import AttemptRef, CallFinished, Event, RunStarted, Usage
-from chaoslab.core.limits import Guard, Limits
+from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, Event, RunStarted, Usage
+from chaoslab.core.limits import LimitGuard, Limits
+from chaoslab.record.history import History
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import RunSteering
@@ -83,13 +85,13 @@ class Step:
     def __init__(self, *does: Callable[[], object], code: int = 0) -> None:
         self._does, self._code, self.ended = iter(does), code, False
 
-    def poll(self) -> int | None:
+    def poll_exit_code(self) -> int | None:
         for does in self._does:
             does()
             return None
         return self._code
 
-    def end(self) -> int:
+    def end_and_wait(self) -> int:
         self.ended = True
         return 130
 
@@ -104,15 +106,17 @@ def made(folder: Path, *, clock: Time | None = None, **given: Any) -> Campaign:
     (folder / "agents.py").write_text(AGENTS)
     file = folder / "shop.campaign.yml"
     file.write_text(yaml.safe_dump({"campaign": "shop", "steps": [{"command": ["true"]}], **given}))
-    return load(file, clock=clock or Time())
+    return load_campaign(file, clock=clock or Time())
 
 
 def runner(
     folder: Path, started: list[Step], /, *, clock: Time | None = None, **given: Any
-) -> tuple[Runner, list[str]]:
+) -> tuple[CampaignRunner, list[str]]:
     clock, said, children = clock or Time(), list[str](), iter(started)
     campaign = made(folder, clock=clock, **given)
-    made_ = Runner(campaign, folder / "campaigns", clock=clock, tell=said.append, start=lambda *_: next(children))
+    made_ = CampaignRunner(
+        campaign, folder / "campaigns", clock=clock, tell=said.append, start=lambda *_: next(children)
+    )
     return made_, said
 
 
@@ -125,7 +129,7 @@ class Log:
     """A run that a step writes."""
 
     def __init__(self, folder: Path) -> None:
-        self.run = Run.create(folder, now=iso(NOW), name="n")
+        self.run = Run.create(folder, now=format_iso(NOW), name="n")
         self.rulings = RulingsFile(self.run.folder, "refund", [], 9)
 
     def calls(self, count: int, *, ok: bool, took_s: float = 0.1) -> None:
@@ -137,7 +141,7 @@ class Log:
         self.write(Usage(model="m", request=1, prompt_tokens=1, completion_tokens=1, cost_usd=dollars))
 
     def write(self, event: Event) -> None:
-        with self.run.log("info") as log:
+        with self.run.open_log("info") as log:
             log.write(event, trial="p1.r1")
 
 
@@ -165,17 +169,17 @@ def test_numbers_have_units(given: str, found: float) -> None:
 )
 def test_a_wrong_condition_says_what_would_be_right(given: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        StopBound.build(given)
+        StopBound.parse(given)
 
 
 def test_conditions_and_bounds_read_as_they_are_written() -> None:
-    assert str(StopBound.build("error_rate > 20% over 1min")) == "error_rate > 0.2 over 60 s"
-    assert StopBound.build("slo_burn >= 2").bound.holds(2.0)
-    within = Bound.build("100", "10%")
-    assert [within.holds(value) for value in (89, 90, 110, 111)] == [False, True, True, False]
-    assert Bound.build("200").holds(200.0)
+    assert str(StopBound.parse("error_rate > 20% over 1min")) == "error_rate > 0.2 over 60 s"
+    assert StopBound.parse("slo_burn >= 2").bound.is_met_by(2.0)
+    within = Bound.parse("100", "10%")
+    assert [within.is_met_by(value) for value in (89, 90, 110, 111)] == [False, True, True, False]
+    assert Bound.parse("200").is_met_by(200.0)
     with pytest.raises(ValueError, match="a value alone"):
-        Bound.build("> 100", "10%")
+        Bound.parse("> 100", "10%")
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -238,19 +242,19 @@ def test_a_scenario_of_a_step_is_checked_too(tmp_path: Path) -> None:
 
 def test_the_example_and_the_one_in_the_documents_are_right(tmp_path: Path) -> None:
     root = Path(__file__).parent.parent
-    assert len(load(root / "examples/shop.campaign.yaml", clock=Time()).units) == 4
+    assert len(load_campaign(root / "examples/shop.campaign.yaml", clock=Time()).units) == 4
     made(tmp_path)
     page = (root / "docs/how-to/campaigns.md").read_text(encoding="utf-8")
     file = tmp_path / "checkout.yml"
     file.write_text(page.partition("```yaml\n")[2].partition("```")[0])
-    assert len(load(file, clock=Time()).units) == 5
+    assert len(load_campaign(file, clock=Time()).units) == 5
 
 
 def test_toml_is_read_too(tmp_path: Path) -> None:
     made(tmp_path)
     file = tmp_path / "shop.toml"
     file.write_text('campaign = "shop"\nevery = "6h"\n[[steps]]\nscenario = "refund.chaos.yml"\nlevels = [0.5, 1]\n')
-    assert [each.name for each in load(file, clock=Time()).units] == [
+    assert [each.name for each in load_campaign(file, clock=Time()).units] == [
         "refund.chaos.yml, level 0.5", "refund.chaos.yml, level 1"
     ]  # fmt: skip
 
@@ -259,7 +263,7 @@ def test_rounds_begin_by_the_schedule(tmp_path: Path) -> None:
     def moments(count: int, **given: Any) -> list[str | None]:
         spec, found, now, last = made(tmp_path, **given).spec, list[str | None](), NOW, None
         for each in range(1, count + 1):
-            last = list_following(spec, each, last, now)
+            last = find_round_start(spec, each, last, now)
             found.append(None if last is None else f"{last:%d %H:%M}")
             now = now if last is None else last + timedelta(minutes=1)
         return found
@@ -282,7 +286,10 @@ def test_a_campaign_that_holds_is_taken_back_and_steady_after(tmp_path: Path) ->
     )  # fmt: skip
     story = made_.run()
     assert (story.ended, story.why, story.not_undone) == ("held", "", [])
-    assert [(each.name, each.state, each.undone) for each in story.own] == [("a", "held", True), ("b", "held", True)]
+    assert [(each.name, each.state, each.undone) for each in story.present_units] == [
+        ("a", "held", True),
+        ("b", "held", True),
+    ]
     assert (tmp_path / "one").exists()
     assert (tmp_path / "all").exists()
     assert story.notes == ["the steady state holds after the rollback"]
@@ -301,18 +308,18 @@ def test_a_paused_campaign_begins_no_step_and_its_runs_no_trial(tmp_path: Path) 
             self.left -= (folder / "paused").exists()
             if not self.left:
                 self.left = -1
-                assert run_action(folder, "resume", "") == "it goes on"
+                assert apply_campaign_action(folder, "resume", "") == "it goes on"
 
-    run = Run.create(folder, now=iso(NOW), name="n")
+    run = Run.create(folder, now=format_iso(NOW), name="n")
 
     def asks(word: str) -> Callable[[], object]:
-        return lambda: run_action(folder, word, "lunch")
+        return lambda: apply_campaign_action(folder, word, "lunch")
 
     def looks(when: str) -> Callable[[], object]:
         return lambda: seen.append((when, RunSteering.read(run.folder).hold))
 
-    with run.log("info") as log:  # it is being written
-        log.write(RunStarted(seed=1, settings={}, plan={"injections": []}, prompts=1, now=iso(NOW), model="m"))
+    with run.open_log("info") as log:  # it is being written
+        log.write(RunStarted(seed=1, settings={}, plan={"injections": []}, prompts=1, now=format_iso(NOW), model="m"))
         clock = Waited()
         made_, said = runner(
             tmp_path, [Step(looks("before"), asks("pause"), looks("paused"), asks("resume"), looks("resumed"),
@@ -327,9 +334,9 @@ def test_a_paused_campaign_begins_no_step_and_its_runs_no_trial(tmp_path: Path) 
         "somebody paused it: lunch", "it goes on", "somebody paused it: lunch", "it goes on",
     ]  # fmt: skip
     assert said.count("it goes on") == 2
-    assert run_action(folder, "pause", "late") == "it has ended already: held"
+    assert apply_campaign_action(folder, "pause", "late") == "it has ended already: held"
     with pytest.raises(LookupError, match="a campaign knows no restart: stop, pause and resume"):
-        run_action(folder, "restart", "")
+        apply_campaign_action(folder, "restart", "")
 
 
 def test_nothing_starts_if_a_probe_cannot_be_reached(tmp_path: Path) -> None:
@@ -337,13 +344,15 @@ def test_nothing_starts_if_a_probe_cannot_be_reached(tmp_path: Path) -> None:
     story = made_.run()
     assert story.ended == "not begun"
     assert story.why.startswith("not steady before, so nothing was started: shop: http://127.0.0.1:1/health cannot be")
-    assert story.own == []
+    assert story.present_units == []
 
 
 BREACHES: dict[str, tuple[dict[str, Any], Callable[[Path], Callable[[], object]], str, str]] = {
-    "lever of the machine": ({}, lambda _: lambda: levers.pull(levers.LEVER, "Ann: enough"), "stopped", "Ann: enough"),
+    "lever of the machine": ({}, lambda _: lambda: levers.write_stop_file(levers.LEVER, "Ann: enough"), "stopped",
+        "Ann: enough"),
     "lever of the campaign": (
-        {}, lambda folder: lambda: levers.pull(folder / "campaigns/shop/stop", "why not"), "stopped", "why not"
+        {}, lambda folder: lambda: levers.write_stop_file(folder / "campaigns/shop/stop", "why not"), "stopped",
+        "why not"
     ),
     "window": ({"limits": {"until": "2026-06-01T09:00:01Z"}}, lambda _: nothing, "held", "window has closed"),
     "seconds": ({"budget": {"seconds": "0.2s"}}, lambda _: nothing, "held", "the budget of 0.2 s is spent"),
@@ -372,7 +381,7 @@ BREACHES: dict[str, tuple[dict[str, Any], Callable[[Path], Callable[[], object]]
     ),
     "harm": (
         {"stop": ["harm > 0"], "steps": [{"scenario": "refund.chaos.yml"}]},
-        lambda folder: lambda: Log(folder / "campaigns/shop").rulings.add(
+        lambda folder: lambda: Log(folder / "campaigns/shop").rulings.add_ruling(
             "p1.r1", TrialRuling(RulingState.PASSED, harm=True)  # which its scenario accepts
         ),
         "breached", "stop condition harm > 0: it is 1",
@@ -400,10 +409,10 @@ def test_a_breach_ends_all_faults_and_the_step_and_takes_everything_back(
     assert story.ended == state
     assert why in story.why
     assert step.ended
-    assert story.open == []
+    assert story.units_to_roll_back == []
     assert (tmp_path / "one").exists()
     assert (tmp_path / "all").exists()
-    assert Guard([Limits(lever=str(made_.folder / "stop"))], clock=Time()).ended()
+    assert LimitGuard([Limits(lever=str(made_.folder / "stop"))], clock=Time()).find_fault_end_reason()
 
 
 def test_rollbacks_run_whatever_becomes_of_the_others_and_failures_come_first(tmp_path: Path) -> None:
@@ -419,7 +428,7 @@ def test_rollbacks_run_whatever_becomes_of_the_others_and_failures_come_first(tm
     ]  # fmt: skip
     assert (tmp_path / "one").exists()
     assert (tmp_path / "all").exists()
-    assert text(story, "shop").startswith("COULD NOT BE UNDONE: `false`: exit code 1\n")
+    assert render_report_text(story, "shop").startswith("COULD NOT BE UNDONE: `false`: exit code 1\n")
 
 
 def test_a_steady_state_that_does_not_come_back_is_the_result(tmp_path: Path) -> None:
@@ -431,7 +440,7 @@ def test_a_steady_state_that_does_not_come_back_is_the_result(tmp_path: Path) ->
     story = made_.run()
     assert story.ended == "breached"
     assert "the steady state is not back after a: up: 1, should be = 0" in story.why
-    assert [each.name for each in story.own] == ["a"]
+    assert [each.name for each in story.present_units] == ["a"]
 
 
 def test_an_interrupt_takes_everything_back(tmp_path: Path) -> None:
@@ -441,7 +450,7 @@ def test_an_interrupt_takes_everything_back(tmp_path: Path) -> None:
     made_, _ = runner(tmp_path, [Step(interrupt)], rollback=[touched(tmp_path, "all")])
     with pytest.raises(KeyboardInterrupt):
         made_.run()
-    assert read(made_.folder).ended == "interrupted"
+    assert read_journal(made_.folder).ended == "interrupted"
     assert (tmp_path / "all").exists()
 
 
@@ -453,38 +462,38 @@ def test_a_campaign_that_was_killed_is_taken_back_and_goes_on(tmp_path: Path) ->
     made_, _ = runner(tmp_path, [], **given)
     journal = Journal(made_.folder, clock=Time())
     digest = hashlib.blake2b((tmp_path / "shop.campaign.yml").read_bytes(), digest_size=8).hexdigest()
-    journal.note("begun", digest=digest, pid=2**22 + 1)  # larger than any
+    journal.append_entry("begun", digest=digest, pid=2**22 + 1)  # larger than any
     for n, (name, over) in enumerate((("a", True), ("b", False))):
-        journal.note("step", round=1, step=n, name=name, level=None)
+        journal.append_entry("step", round=1, step=n, name=name, level=None)
         if over:
-            journal.note("over", state="held", figures={"trials": 3})
-            journal.note("undone", step=n)
+            journal.append_entry("over", state="held", figures={"trials": 3})
+            journal.append_entry("undone", step=n)
     with (made_.folder / "journal.jsonl").open("ab") as file:
         file.write(b'{"what": "over", "sta')  # the kill struck here
     again, said = runner(tmp_path, [Step(), Step()], **given)
-    assert "NOT TAKEN BACK YET: b" in text(again.story, "shop")
-    old = Guard([Limits(lease=str(again.folder / "lease.1"), lease_s=5)], clock=Time())
-    levers.renew(again.folder / "lease.1", clock=Time())
-    assert not old.ended()
+    assert "NOT ROLLED BACK YET: b" in render_report_text(again.journal_contents, "shop")
+    old = LimitGuard([Limits(lease=str(again.folder / "lease.1"), lease_s=5)], clock=Time())
+    levers.renew_lease(again.folder / "lease.1", clock=Time())
+    assert not old.find_fault_end_reason()
     story = again.run()
-    assert levers.has_lapsed(again.folder / "lease.1", 5), "a step that outlived the kill gets no lease any more"
-    assert said[0] == "the last start was broken off: taking it back first"
+    assert levers.is_lease_expired(again.folder / "lease.1", 5), "a step that outlived the kill gets no lease any more"
+    assert said[0] == "the last run was interrupted: rolling it back first"
     assert (tmp_path / "b undone").exists()
     assert story.ended == "held"
-    assert [each.name for each in story.own if each.state] == ["a", "b", "c"]
+    assert [each.name for each in story.present_units if each.state] == ["a", "b", "c"]
     assert again._before["trials"] == 3
 
 
 def test_two_processes_do_not_run_one_campaign(tmp_path: Path) -> None:
     made_, _ = runner(tmp_path, [])
-    Journal(made_.folder, clock=Time()).note("begun", digest="", pid=os.getppid())
+    Journal(made_.folder, clock=Time()).append_entry("begun", digest="", pid=os.getppid())
     clock = Time()
-    levers.renew(made_.folder / "lease.1", clock=clock)
+    levers.renew_lease(made_.folder / "lease.1", clock=clock)
     again, _ = runner(tmp_path, [], clock=clock)
     with pytest.raises(AlreadyRunning, match=f"it is running \\(process {os.getppid()}\\): chaoslab campaign stop"):
         again.run()
-    assert "its faults end now" in run_action(again.folder, "stop", "enough")
-    assert levers.read_lever(again.folder / "stop") == "enough"
+    assert "its faults stop now" in apply_campaign_action(again.folder, "stop", "enough")
+    assert levers.read_stop_reason(again.folder / "stop") == "enough"
 
 
 def test_a_ramp_stops_at_its_first_breach(tmp_path: Path) -> None:
@@ -493,7 +502,11 @@ def test_a_ramp_stops_at_its_first_breach(tmp_path: Path) -> None:
         steps=[{"scenario": "refund.chaos.yml", "levels": [1.0, 2.0, 4.0]}, {"command": ["b"]}],
     )  # fmt: skip
     story = made_.run()
-    assert [(each.level, each.state) for each in story.own] == [(1.0, "held"), (2.0, "failed"), (None, "held")]
+    assert [(each.level, each.state) for each in story.present_units] == [
+        (1.0, "held"),
+        (2.0, "failed"),
+        (None, "held"),
+    ]
     assert story.ended == "failed"
 
 
@@ -505,7 +518,7 @@ def test_rounds_share_a_budget_of_trials_and_show_a_trend(tmp_path: Path) -> Non
             log = Log(made_.folder)
             for n in range(20):
                 state = RulingState.FAILED if n < failed else RulingState.PASSED
-                log.rulings.add(f"p{n}.r1", TrialRuling(state, ("wrong: no",) if n < failed else ()))
+                log.rulings.add_ruling(f"p{n}.r1", TrialRuling(state, ("wrong: no",) if n < failed else ()))
 
         return Step(rule)
 
@@ -522,7 +535,7 @@ def test_rounds_share_a_budget_of_trials_and_show_a_trend(tmp_path: Path) -> Non
     story = made_.run()
     assert asked == [20, 20, 5]
     assert "the budget of 45 trials is spent" in story.why
-    assert "100% → 10% → 10% of the trials passed" in text(story, "shop")
+    assert "100% → 10% → 10% of the trials passed" in render_report_text(story, "shop")
 
 
 def test_a_budget_is_shared_by_the_scenarios_of_a_folder_and_raises_no_number(tmp_path: Path) -> None:
@@ -547,10 +560,10 @@ def test_a_budget_is_shared_by_the_scenarios_of_a_folder_and_raises_no_number(tm
 
 def test_nothing_starts_under_a_pulled_lever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levers, "LEVER", tmp_path / "lever")
-    levers.pull(levers.LEVER, "Ann: not now")
+    levers.write_stop_file(levers.LEVER, "Ann: not now")
     made_, _ = runner(tmp_path, [])
     story = made_.run()
-    assert (story.ended, story.own) == ("stopped", [])
+    assert (story.ended, story.present_units) == ("stopped", [])
     assert "Ann: not now" in story.why
 
 
@@ -562,7 +575,7 @@ def test_whoever_is_to_be_told_is_told(tmp_path: Path) -> None:
         "campaign": "shop", "what": "ended", "state": "held", "why": "", "not_undone": []
     }  # fmt: skip
     made_, _ = runner(tmp_path, [Step()], notify={"webhook": "http://127.0.0.1:1/x"})
-    assert made_.run().notes[0].startswith("nobody was told of 'begun'")
+    assert made_.run().notes[0].startswith("nobody was notified of 'begun'")
 
 
 def test_the_plan_of_a_step_carries_the_campaigns_limits(tmp_path: Path) -> None:
@@ -596,28 +609,28 @@ def test_probes_of_sql_and_output_have_a_number(tmp_path: Path) -> None:
 
 
 def test_a_gauge_takes_rates_over_a_time_and_only_of_enough_calls(tmp_path: Path) -> None:
-    gauge = Gauge(tmp_path, over_s=60.0)
+    gauge = CampaignMeasures(tmp_path, over_s=60.0)
     log = Log(tmp_path)
     log.calls(9, ok=False)
-    gauge.look()
-    assert gauge.value("error_rate") is None
+    gauge.read_new_records()
+    assert gauge.compute_measure("error_rate") is None
     log.calls(11, ok=True)
-    gauge.look()
-    assert gauge.value("error_rate") == gauge.value("error_rate", 60.0) == 0.45
-    assert gauge.value("latency_s") == pytest.approx(0.1)
-    assert (gauge.calls, gauge.failed_calls) == (20, 9)
+    gauge.read_new_records()
+    assert gauge.compute_measure("error_rate") == gauge.compute_measure("error_rate", 60.0) == 0.45
+    assert gauge.compute_measure("latency_s") == pytest.approx(0.1)
+    assert (gauge.call_count, gauge.failed_call_count) == (20, 9)
     gauge.close()
 
 
 def test_a_scenario_is_run_with_its_level_and_its_trials(tmp_path: Path) -> None:
     (unit,) = made(tmp_path, steps=[{"scenario": "refund.chaos.yml", "levels": [0.5]}]).units
-    words = build_command(unit, logs=tmp_path, trials=7)
+    words = build_unit_command(unit, logs=tmp_path, trials=7)
     assert words[3:] == [
         "test", "refund.chaos.yml", "--chaos-level", "0.5", "--trials", "7", "--logs", str(tmp_path), "--quiet"
     ]  # fmt: skip
     assert _build_parser(words[3:]).parse_args(words[3:]).chaos_level == "0.5"
     (unit,) = made(tmp_path, steps=[{"command": ["chaoslab", "runs"]}]).units
-    assert build_command(unit, logs=tmp_path, trials=None)[1:] == ["-m", "chaoslab", "runs"]
+    assert build_unit_command(unit, logs=tmp_path, trials=None)[1:] == ["-m", "chaoslab", "runs"]
 
 
 @pytest.mark.parametrize(
@@ -636,7 +649,7 @@ def test_a_command_that_makes_faults_writes_its_run_where_the_campaign_looks(
     tmp_path: Path, command: list[str], run: list[str]
 ) -> None:
     (unit,) = made(tmp_path, steps=[{"command": command}]).units
-    words = build_command(unit, logs=Path("LOGS"), trials=None)
+    words = build_unit_command(unit, logs=Path("LOGS"), trials=None)
     assert words[-len(run) :] == run if run else words[-1] == "chaoslab"
     assert words[0] == (sys.executable if command[0] == "chaoslab" else command[0])
 
@@ -646,8 +659,8 @@ def test_a_process_is_ended_with_its_children(tmp_path: Path) -> None:
     words = ["sh", "-c", "sleep 60 & echo $A $!; wait"]  # whose own child hears no Ctrl-C
     child = Process(words, folder=tmp_path, variables={"A": "pid"}, output=output)
     eventually(lambda: output.read_text().endswith("\n"))
-    assert child.poll() is None
-    assert child.end() != 0
+    assert child.poll_exit_code() is None
+    assert child.end_and_wait() != 0
     pid = output.read_text().split()[1]
     eventually(lambda: not Path(f"/proc/{pid}/stat").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text())
 
@@ -655,7 +668,8 @@ def test_a_process_is_ended_with_its_children(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
 def test_nothing_of_a_step_outlives_a_killed_campaign(tmp_path: Path) -> None:
     step = "test -e pid && exit 0; sleep 1000 & echo $! > pid.part; mv pid.part pid; wait"
-    made(tmp_path, steps=[{"command": ["sh", "-c", step]}])
+    # What takes back is asked nothing: it would wait for an answer that nobody gives.
+    made(tmp_path, steps=[{"command": ["sh", "-c", step]}], rollback=[["sh", "-c", "test ! -p /dev/stdin"]])
     command = [sys.executable, "-m", "chaoslab", "campaign", "run", str(tmp_path / "shop.campaign.yml")]
     command += ["--logs", str(tmp_path / "c"), "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
@@ -664,7 +678,7 @@ def test_nothing_of_a_step_outlives_a_killed_campaign(tmp_path: Path) -> None:
         killed.kill()
     pid = int((tmp_path / "pid").read_text())
     eventually(lambda: not is_running(pid))
-    assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    assert subprocess.run(command, input=b"", stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
 @dataclass
@@ -676,6 +690,7 @@ class Traffic:
     port: int
     keys: dict[str, Any]
     linger_s: float = 60.0
+    calls: int = 0
 
     def start(self) -> subprocess.Popen[bytes]:
         gateway = ["chaoslab", "gateway", "--port", str(self.port), "--linger", f"{self.linger_s:g}"]
@@ -692,7 +707,9 @@ class Traffic:
     def status(self) -> int:
         """The status of a call; 0 if the gateway is not there."""
         try:
-            return httpx.get(f"http://127.0.0.1:{self.port}/crm/orders/1", timeout=5).status_code
+            status = httpx.get(f"http://127.0.0.1:{self.port}/crm/orders/1", timeout=5).status_code
+            self.calls += 1
+            return status
         except httpx.TransportError:
             return 0
 
@@ -702,8 +719,8 @@ class Traffic:
         return seen[-1]
 
     @property
-    def story(self) -> JournalStory:
-        return read(self.folder / "c" / "shop")
+    def story(self) -> JournalContents:
+        return read_journal(self.folder / "c" / "shop")
 
 
 @contextmanager
@@ -760,13 +777,29 @@ def test_a_breach_leaves_the_way_of_traffic_and_is_steady_through_it(tmp_path: P
         assert (story.ended, story.why.partition(" >")[0]) == ("breached", "stop condition error_rate")
         assert story.notes == ["the steady state holds after the rollback"]
         assert there.status() == 200
-        (step,) = story.left
+        (step,) = story.gateways_left_running
         said = subprocess.run(there.command("status"), capture_output=True, text=True, check=False).stdout
-        assert f"LEFT, PASSING ON: {step.name} (process {step.group})" in said
+        assert f"STILL PASSING TRAFFIC ON: {step.name} (process {step.group})" in said
         told = subprocess.run(there.command("stop"), capture_output=True, text=True, check=False)
         assert told.stdout.strip().endswith("which ends now")
         assert not is_running(step.group or 0)
+        (run,) = {entry.parent.resolve() for entry in there.folder.glob("c/shop/*/info.log")}
+        probes = len([*History.read(run).find_events(CallStarted)]) - there.calls
+        assert probes > 0
         assert there.status() == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "asked"),
+    [
+        ("http://a:1/x?y=1", "http://g:8/crm/x?y=1"),
+        ("http://a:1/v2/x", "http://g:9/x"),
+        ("http://a:1", "http://g:8/crm"),
+        ("http://a:12/x", "http://a:12/x"),
+    ],
+)
+def test_a_probe_asks_the_gateway_for_its_services_alone(address: str, asked: str) -> None:
+    assert find_gateway_url(address, {"http://a:1": "http://g:8/crm", "http://a:1/v2": "http://g:9"}) == asked
 
 
 def is_running(pid: int) -> bool:
@@ -780,8 +813,8 @@ def test_the_command_checks_runs_and_tells(tmp_path: Path, typed: Typed) -> None
     made(tmp_path, stop=["error_rate > 50%"])
     file, logs = str(tmp_path / "shop.campaign.yml"), ["--logs", str(tmp_path / "c")]
     assert typed("campaign", "check", file).code == 0
-    assert typed("campaign", "status", file, *logs).code == 2
-    assert typed("campaign", "stop", file, *logs).code == 2
+    for do in ("status", "stop"):
+        assert f"shop was never run in {tmp_path / 'c'}" in typed.refused("campaign", do, file, *logs)
     assert typed("campaign", "run", file, *logs, "--quiet").code == 0
     told = json.loads(typed.out("campaign", "status", file, *logs, "--json"))
     assert (told["state"], told["steps"][0]["state"]) == ("held", "held")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.base.clock import iso
+from chaoslab.base.clock import format_iso
 
 MOMENTS = st.datetimes(
     min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30),
@@ -16,4 +16,6 @@ MOMENTS = st.datetimes(
 @given(st.lists(MOMENTS, min_size=1), st.integers(-1_000_000, 1_000_000))
 def test_a_moment_is_told_in_utc_with_its_microseconds(moments: list[datetime], later_us: int) -> None:
     for moment in (*moments, moments[-1] + timedelta(microseconds=later_us), moments[0]):
-        assert iso(moment) == moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+        assert (
+            format_iso(moment) == moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+        )

@@ -21,8 +21,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.execution.cluster import OnPool, _report_lost, cluster
-from chaoslab.execution.workers import ChunkResult, WorkerLost, use_executor
+from chaoslab.execution.cluster import PoolExecutor, _report_lost_worker, cluster
+from chaoslab.execution.workers import ChunkResult, WorkerLost, use_executor_factory
 from tests.pool_parts import Stuck, agent, charge, deadly
 
 # Not imported here: it changes how all exceptions of the process are pickled.
@@ -95,7 +95,7 @@ def test_an_executor_of_ones_own_brings_the_same() -> None:
 @in_a_process_of_its_own
 def test_the_trial_that_takes_too_long_is_found_in_its_chunk() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        units = OnPool(pool, 1, limit_s=1.5).map(Stuck(at=40), range(60))
+        units = PoolExecutor(pool, 1, limit_s=1.5).map(Stuck(at=40), range(60))
         assert [next(units) for _ in range(40)] == [*range(40)]
         with pytest.raises(WorkerLost, match=r"^unit 40: "):
             next(units)
@@ -111,8 +111,21 @@ def test_batches_grow() -> None:
             done.set_result(([ChunkResult.build(given[2])], len(given[2]) / 60))
             return done
 
-    assert [*OnPool(AtOnce(), 1).map(Stuck(at=-1), range(100))] == [*range(100)]
+    assert [*PoolExecutor(AtOnce(), 1).map(Stuck(at=-1), range(100))] == [*range(100)]
     assert ends == [1, 2, 3, 7, 23, 53, 83, 100]
+
+
+def test_a_worker_looks_in_the_folders_of_its_work_no_longer_than_it_names_a_trial() -> None:
+    class AtOnce(Executor):
+        def submit(self, *given: Any, **__: Any) -> Future[Any]:
+            before = [*sys.path]
+            assert given[1].get_spec_name(7) == "unit 7"
+            assert sys.path == before
+            done: Future[Any] = Future()
+            done.set_result(([ChunkResult.build(given[2])], 1.0))
+            return done
+
+    assert [*PoolExecutor(AtOnce(), 1, paths=lambda: ["/nowhere"]).map(Stuck(at=-1), range(1))] == [0]
 
 
 def test_a_worker_that_is_gone_is_told_once() -> None:
@@ -120,7 +133,7 @@ def test_a_worker_that_is_gone_is_told_once() -> None:
     ended: list[str] = []
     others: list[Any] = [None, ("2", {}), ("3", {"action": "add-worker", "worker": "c"})]
     for event in (*(("1", {"action": "remove-worker", "worker": name}) for name in "aab"), *others):
-        _report_lost(event, ended, told.append)
+        _report_lost_worker(event, ended, told.append)
     assert told == [f"a worker is gone ({name}): what it had in hand is done again" for name in "ab"]
 
 
@@ -134,8 +147,8 @@ def test_workers_that_end_with_their_cluster_are_not_told_of(monkeypatch: pytest
         nthreads=lambda: {"a": 1, "b": 1}, get_executor=lambda **_: None, unsubscribe_topic=lambda _: gone("b"),
         subscribe_topic=lambda _, handler: handlers.append(handler),
     )  # fmt: skip
-    monkeypatch.setattr("chaoslab.execution.cluster._client", lambda *_: nullcontext(client))
-    monkeypatch.setattr("chaoslab.execution.cluster._check_versions", lambda *_: None)
+    monkeypatch.setattr("chaoslab.execution.cluster._open_client", lambda *_: nullcontext(client))
+    monkeypatch.setattr("chaoslab.execution.cluster._check_worker_versions", lambda *_: None)
     with cluster("local", tell=told.append) as width:
         assert width == 2
         gone("a")
@@ -150,7 +163,7 @@ def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("chaoslab.execution.cluster.LOOK_S", 0.01)
     monkeypatch.setattr("chaoslab.execution.cluster.GONE_S", 0.02)
     with (
-        use_executor(lambda limit_s, heard: OnPool(Gone(), 2, limit_s, heard, left=lambda: 0)),
+        use_executor_factory(lambda limit_s, heard: PoolExecutor(Gone(), 2, limit_s, heard, left=lambda: 0)),
         pytest.raises(WorkerLost, match=r"all workers are gone since 0.02 s, with p1\.r1 in hand"),
     ):
         list(lab.run_many(agent, "go", trials=5, jobs=2, **OPTIONS))

@@ -13,7 +13,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed
-from chaoslab.scenarios.load import load
+from chaoslab.scenarios.load import load_file_scenarios
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def run(agent: Any, folder: Path, fault: str, target: str, number: int = 1, **pa
 
 
 def effects(trial: lab.Trial) -> list[str]:
-    return [event.effect for _, event in trial.history.of(Effect)]
+    return [event.effect for _, event in trial.history.find_events(Effect)]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_deleting_beyond_the_task_is_harm_and_the_story_has_the_diff(
     assert trial.why.startswith("delete src/app.py, which was not asked for; missing: delete build/app.o")
     assert "effect   files delete src/app.py\n" in trial.story()
     assert "  -two\n" in trial.story()
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == [fault]
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == [fault]
     assert trial.twin is not None
     assert effects(trial.twin) == ["delete build/app.o"]
     assert (folder / "src/app.py").exists()
@@ -128,6 +128,15 @@ def test_a_command_may_be_ended_with_its_group(folder: Path) -> None:
         return f"It ended with {process.wait()}."
 
     assert lab.run(agent, "Do it.", files=folder).answer == "It ended with -15."
+
+
+def test_a_command_that_still_runs_at_the_end_of_its_trial_is_ended(folder: Path) -> None:
+    def agent(prompt: str) -> str:  # noqa: ARG001
+        return str(subprocess.Popen(["sleep", "60"]).pid)
+
+    answer = lab.run(agent, "Do it.", files=folder, twin=False).answer
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(answer), 0)
 
 
 @pytest.mark.parametrize("shell", [False, True])
@@ -273,7 +282,7 @@ def test_calls_of_files_elsewhere_and_of_descriptors_are_none(folder: Path, tmp_
             return file.read()
 
     trial = lab.run(agent, "Do it.", files=folder)
-    assert [event.tool for _, event in trial.history.of(CallStarted)] == []
+    assert [event.tool for _, event in trial.history.find_events(CallStarted)] == []
 
 
 @pytest.mark.parametrize(
@@ -338,7 +347,7 @@ def test_a_scenario_has_its_folder_beside_it(folder: Path) -> None:
     (folder.parent / "cleaner.py").write_text(f"import os, shutil, subprocess\n{body}", encoding="utf-8")
     file = folder.parent / "clean.chaos.yaml"
     file.write_text(SCENARIO, encoding="utf-8")
-    (scenario,) = load(file)
+    (scenario,) = load_file_scenarios(file)
     assert scenario.spec.files == "work"
     (result,) = lab.load_scenario(file).run()
     assert str(result.rulings[0].trial.outcome) == "harm"

@@ -32,11 +32,15 @@ def shown(arguments: list[str], typed: Typed, *, code: int = 0) -> Any:
 def run(here: Path) -> Run:
     """A run of two trials in logs/ here: one is right, one gives no answer."""
     run = Run.create(here / "logs", now="2026-06-01T09:00:00Z", name="mine")
-    run.make_latest()
-    with run.log("info") as info:
+    run.link_as_latest()
+    with run.open_log("info") as info:
         info.write(
             run_started(
-                seed=7, settings=Settings().shown(), plan={"seed": 7, "injections": []}, now=run.now, model="mine"
+                seed=7,
+                settings=Settings().to_masked_dict(),
+                plan={"seed": 7, "injections": []},
+                now=run.now,
+                model="mine",
             )
         )
         for n, (answer, status, error) in enumerate((("42", "ok", "none"), ("", "failed", "model")), 1):
@@ -116,7 +120,7 @@ def test_faults(typed: Typed) -> None:
 def test_a_fault_that_is_not_delivered_has_a_reason() -> None:
     cell = DeliveryCell("latency", "function", 0.5, 100)
     well, lost = DeliveryCounts(cell, 100, 50, 50, 50), DeliveryCounts(cell, 100, 50, 50, 49)
-    found = fault_check.check_data([well, lost, DeliveryCounts(cell, refusal="no such thing")])
+    found = fault_check.results_to_json([well, lost, DeliveryCounts(cell, refusal="no such thing")])
     assert [each["wrong"] for each in found] == [None, "1 of 50 were not witnessed", None]
     assert [each["interval"] is None for each in found] == [False, False, True]
 

@@ -35,7 +35,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run, whose answer holds half a surrogate pair."""
     folder = tmp_path_factory.mktemp("there")
     run = Run("mine", folder / "logs/mine", 0.0, Settings().now)
-    with run.log("info") as log:
+    with run.open_log("info") as log:
         log.write(events.PromptStarted(prompt_index=1, prompt="What is it?"), trial="p1.r1")
         log.write(prompt_finished("\ud83d → – It is 42.", prompt="What is it?", duration_s=0.5), trial="p1.r1")
     return folder

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from chaoslab.core._condition import Condition, parse
+from chaoslab.core._condition import Condition, parse_condition
 
 NAN = math.nan
 
@@ -227,7 +227,7 @@ NESTED = {"items": [{"price": 9.5}, {"price": 3}], "options": {"retry": True, "s
     ],
 )  # fmt: skip
 def test_a_condition_holds_or_not(text: str, arguments: Any, holds: bool) -> None:
-    assert parse(text).holds(arguments) is holds
+    assert parse_condition(text).matches_arguments(arguments) is holds
 
 
 class Watched(dict[str, Any]):
@@ -245,9 +245,9 @@ class Watched(dict[str, Any]):
 
 @pytest.mark.parametrize(("text", "holds"), [("yes or bomb == ''", True), ("no and bomb == ''", False)])
 def test_what_cannot_matter_is_not_asked(text: str, holds: bool) -> None:
-    assert parse(text).holds(Watched()) is holds
+    assert parse_condition(text).matches_arguments(Watched()) is holds
     with pytest.raises(AssertionError):
-        parse("bomb == ''").holds(Watched())
+        parse_condition("bomb == ''").matches_arguments(Watched())
 
 
 A_VALUE = "a value should stand"
@@ -353,7 +353,7 @@ CLOSING = "a text with its closing quote should stand"
 )  # fmt: skip
 def test_a_text_that_is_no_condition_says_where_and_what_would_be_right(text: str, wrong: str) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole line is compared
-        parse(text)
+        parse_condition(text)
     assert str(raised.value) == f"column {wrong}"
     assert type(raised.value) is ValueError
 
@@ -380,7 +380,7 @@ NINES = "9" * 51
 )  # fmt: skip
 def test_what_is_beyond_a_bound_is_cut_in_the_line(text: str, wrong: str) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole line is compared
-        parse(text)
+        parse_condition(text)
     assert str(raised.value) == f"column {wrong}"
 
 
@@ -400,25 +400,25 @@ def test_what_is_beyond_a_bound_is_cut_in_the_line(text: str, wrong: str) -> Non
 )
 def test_what_is_within_the_bounds_parses(text: str) -> None:
     assert len(text) <= 500
-    assert parse(text).holds({}) in (True, False)
-    assert parse(text).text == text
+    assert parse_condition(text).matches_arguments({}) in (True, False)
+    assert parse_condition(text).text == text
 
 
 def test_the_canonical_text_keeps_groups_and_drops_all_other_parentheses() -> None:
-    assert str(parse("( ( a==1 ) )or(b and((not(c))))")) == "a == 1 or b and not c"
-    assert str(parse("not(a or b)and((a and b)and c)")) == "not (a or b) and ((a and b) and c)"
-    assert str(parse("""$["a"]['b c'] in ['"', -0, 1E2,null]""")) == r"""a["b c"] in ["\"", 0, 100.0, null]"""
-    assert str(parse("$.or[007].or==$ or has $.True")) == "$.or[7].or == $ or has $.True"
+    assert str(parse_condition("( ( a==1 ) )or(b and((not(c))))")) == "a == 1 or b and not c"
+    assert str(parse_condition("not(a or b)and((a and b)and c)")) == "not (a or b) and ((a and b) and c)"
+    assert str(parse_condition("""$["a"]['b c'] in ['"', -0, 1E2,null]""")) == r"""a["b c"] in ["\"", 0, 100.0, null]"""
+    assert str(parse_condition("$.or[007].or==$ or has $.True")) == "$.or[7].or == $ or has $.True"
 
 
 def test_a_condition_is_a_value() -> None:
-    condition = parse("a > 1 and b")
-    assert {condition: 1}[parse("a > 1 and b")] == 1
-    assert condition != parse("a > 1  and b")
-    assert condition.holds({"a": 2, "b": 1})
+    condition = parse_condition("a > 1 and b")
+    assert {condition: 1}[parse_condition("a > 1 and b")] == 1
+    assert condition != parse_condition("a > 1  and b")
+    assert condition.matches_arguments({"a": 2, "b": 1})
     for other in (pickle.loads(pickle.dumps(condition)), copy.deepcopy(condition), copy.copy(condition)):
         assert other == condition
-        assert other.holds({"a": 2, "b": 1})
+        assert other.matches_arguments({"a": 2, "b": 1})
     assert repr(condition) == "Condition(text='a > 1 and b')"
     assert asdict(condition) == {"text": "a > 1 and b"}
     with pytest.raises(FrozenInstanceError):
@@ -518,12 +518,12 @@ def of_tree(tree: Tree, *, long: bool = False) -> str:
 def test_the_canonical_text_of_any_condition_parses_to_itself(tree: Tree) -> None:
     text = of_tree(tree)
     assume(len(text) <= 500)
-    condition = parse(text)
+    condition = parse_condition(text)
     assert str(condition) == text
-    assert str(parse(str(condition))) == text
+    assert str(parse_condition(str(condition))) == text
     long = of_tree(tree, long=True)
     assume(len(long) <= 500)
-    assert str(parse(long)) == text
+    assert str(parse_condition(long)) == text
 
 
 MISSING = object()
@@ -597,7 +597,7 @@ def true_of(tree: Tree, arguments: Any) -> bool:
 def test_any_condition_holds_as_its_tree_says(tree: Tree, arguments: Any) -> None:
     text = of_tree(tree)
     assume(len(text) <= 500)
-    assert parse(text).holds(arguments) is true_of(tree, arguments)
+    assert parse_condition(text).matches_arguments(arguments) is true_of(tree, arguments)
 
 
 PIECES = (*SIGNS, *WORDS, "(", ")", "[", "]", ",", ".", "$", "a", "b1", "1", "-2.5e3", "1e999", '"x"', "'y'", '"', "'",
@@ -617,7 +617,7 @@ def read(text: str) -> tuple[int, str]:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        parse(text)
+        parse_condition(text)
     except ValueError as wrong:
         line = repr(wrong) if type(wrong) is not ValueError or len(str(wrong).splitlines()) > 1 else str(wrong)
     finally:

@@ -8,7 +8,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.core.dialog import Dialog, collect_text, reword
+from chaoslab.core.dialog import Dialog, collect_text, map_texts
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 from chaoslab.record.history import History
 from tests.cli_parts import prompts
@@ -71,7 +71,7 @@ def test_a_story_reads_earlier_replies_of_its_trial_and_of_no_other(tmp_path: Pa
         faults = [lab.inject("gremlin", "price", calls=[3, 4], attempts=[1])]
         found = list(lab.run_many(asks, "go", trials=2, reads=[price], faults=faults, twin=False, facts=["10"]))
     assert [trial.answer for trial in found] == [[10, 20, 10, 10]] * 2
-    assert [e.request for _, e in found[0].history.of(FaultWitnessed)] == [3, 4]
+    assert [e.request for _, e in found[0].history.find_events(FaultWitnessed)] == [3, 4]
 
 
 @pytest.mark.filterwarnings("ignore:'late' changed nothing")
@@ -82,7 +82,10 @@ def test_a_story_remembers_within_its_trial_and_two_injections_apart(tmp_path: P
         found = list(lab.run_many(asks, "go", trials=2, reads=[price], faults=[every], twin=False, facts=["10"]))
         both = lab.run(asks, "go", reads=[price], faults=[every, late], twin=False, facts=["10"])
     assert [trial.answer for trial in found] == [[10, DOWN, 30, DOWN]] * 2
-    assert [(e.injection, e.request) for _, e in both.history.of(FaultInjected)] == [("every", 2), ("every", 4)]
+    assert [(e.injection, e.request) for _, e in both.history.find_events(FaultInjected)] == [
+        ("every", 2),
+        ("every", 4),
+    ]
 
 
 def test_a_story_knows_where_in_the_trial_it_is(tmp_path: Path) -> None:
@@ -100,7 +103,7 @@ def test_the_labs_own_run_and_its_replay_tell_a_story_the_same(here: Path, capsy
     asked = prompts(here, ["What is the average of the temperatures in Rome, Athens and Lisbon?"])
     with installed(here, STALE.replace("each.call.tool == call.tool and ", "")):
         assert main(["run", "--world", "virtual", asked, "ERRORS=gremlin", "ERROR_PROB=1", "TOXIC_PROB=0"]) == 0
-        injected = {(e.target, e.request) for _, e in History.read(here / "logs" / "latest").of(FaultInjected)}
+        injected = {(e.target, e.request) for _, e in History.read(here / "logs" / "latest").find_events(FaultInjected)}
         assert injected == {("weather", 1), ("weather", 2), ("weather", 3)}  # each was given the model's first answer
         assert main(["replay", "latest"]) == 0
     assert "equal" in capsys.readouterr().out
@@ -120,17 +123,17 @@ ASKED = {"role": "user", "content": "a"}
     ],
 )  # fmt: skip
 def test_the_messages_of_a_request_are_a_list_or_one_text(dialog: Dialog, value: Any, found: list[Any]) -> None:
-    assert dialog.messages(value) == found
+    assert dialog.list_messages(value) == found
 
 
 def test_results_stand_behind_the_message_that_asked_for_them() -> None:
     value = {"model": "m", "messages": [{"role": role} for role in ("tool", "system", "user", "tool", "tool", "user")]}
-    units = Dialog().units(value)
-    assert [(unit.role, len(unit.messages), unit.free, unit.calls) for unit in units] == [
+    units = Dialog().group_messages(value)
+    assert [(unit.role, len(unit.messages), unit.is_removable, unit.has_results) for unit in units] == [
         ("tool", 1, False, False), ("system", 1, False, False), ("user", 3, True, True), ("user", 1, True, False),
     ]  # fmt: skip
-    assert Dialog().with_units(value, units) == value
-    assert Dialog().with_units(value, units[:1]) == {"model": "m", "messages": [{"role": "tool"}]}
+    assert Dialog().with_message_units(value, units) == value
+    assert Dialog().with_message_units(value, units[:1]) == {"model": "m", "messages": [{"role": "tool"}]}
 
 
 def test_texts_are_reworded_wherever_they_stand_but_for_a_models_thoughts() -> None:
@@ -140,10 +143,10 @@ def test_texts_are_reworded_wherever_they_stand_but_for_a_models_thoughts() -> N
         "id": "d",
         "n": 1,
     }
-    assert reword(said, str.upper) == {
+    assert map_texts(said, str.upper) == {
         "role": "user", "content": [{"type": "text", "text": "A"}, "b", {"content": {"text": "C"}}], "id": "d", "n": 1
     }  # fmt: skip
     assert collect_text(said) == "a\nc"
     for kind in ("reasoning", "thinking"):
-        assert reword({"type": kind, "text": "a"}, str.upper) == {"type": kind, "text": "a"}
-    assert reword("a", str.upper) == "A"
+        assert map_texts({"type": kind, "text": "a"}, str.upper) == {"type": kind, "text": "a"}
+    assert map_texts("a", str.upper) == "A"

@@ -18,7 +18,7 @@ from chaoslab import cli
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.advice import slow_success
+from chaoslab.reports.contents.advice import load_rules
 from chaoslab.reports.places import read_history
 from chaoslab.wire import toxics
 
@@ -29,13 +29,13 @@ def often(prompt):
 
 
 odd = lab.run(often, "Go.", reads=[weather], faults=[lab.inject("empty", "weather", odd=True)], logs="logs")
-print("odd:", *(event.at.request for _, event in odd.history.of(FaultWitnessed)))
+print("odd:", *(event.at.request for _, event in odd.history.find_events(FaultWitnessed)))
 lab.check(odd, lab.expect.calls_something())
-print(toxics.load("late_start")(wait=5))
-contents = Contents.build(read_history(str(odd.folder)), where=str(odd.folder))
-print(*formats.files("outcomes", contents).values(), end="")
+print(toxics.load_toxic("late_start")(wait=5))
+contents = Contents.from_source(read_history(str(odd.folder)), where=str(odd.folder))
+print(*formats.render_files("outcomes", contents).values(), end="")
 print(len(lab.load(odd.folder).chart("slowest_call").axes[0].patches), "bar")
-print(cli.main(["latest"]) == 0, slow_success.slow_success.__name__)
+print(cli.main(["latest"]) == 0, *{"slow_success"} & load_rules().keys())
 """
 SAID = r"odd: 1 3\nLateStart\(wait=5\)\np1\.r1 \w+\n1 bar\n[\d-]+\nTrue slow_success\n"
 PALETTE = "chaoslab/reports/charts/_palette.py"
@@ -70,7 +70,7 @@ def test_a_newcomer_who_follows_the_steps_has_a_fault(tmp_path: Path) -> None:
     for name, text in kinds:
         (copy / name).write_text(text, encoding="utf-8")
     for name, listed in (
-        ("chaoslab/cli/__init__.py", '"settings", "completion"'),
+        ("chaoslab/cli/__init__.py", '"toxiproxy", "settings"'),
         ("chaoslab/cli/report.py", "FORMATS = ("),
     ):
         text = (copy / name).read_text(encoding="utf-8")

@@ -50,11 +50,15 @@ def test_the_agent_remembers_and_time_passes_between_turns() -> None:
     ]  # fmt: skip
     assert trial.seconds == 7200
     assert trial.ok, trial.story()
-    assert [(e.turn, e.prompt) for _, e in trial.history.of(TurnStarted)] == [
+    assert [(e.turn, e.prompt) for _, e in trial.history.find_events(TurnStarted)] == [
         (1, "Pay order 17."), (2, "Yes."), (3, "Is it done?"),
     ]  # fmt: skip
-    assert [e.turn for _, e in trial.history.of(TurnFinished)] == [1, 2, 3]
-    assert [(e.tool, e.at.turn) for _, e in trial.history.of(CallStarted)] == [("pay", 1), ("look", 2), ("look", 3)]
+    assert [e.turn for _, e in trial.history.find_events(TurnFinished)] == [1, 2, 3]
+    assert [(e.tool, e.at.turn) for _, e in trial.history.find_events(CallStarted)] == [
+        ("pay", 1),
+        ("look", 2),
+        ("look", 3),
+    ]
 
 
 def test_the_deadline_does_not_count_the_waits_between_turns() -> None:
@@ -68,24 +72,28 @@ def test_the_deadline_does_not_count_the_waits_between_turns() -> None:
 )
 def test_faults_hit_by_turn(triggers: dict[str, Any], hit: list[int]) -> None:
     trial = tried(lab.inject("latency", "look", delay_s=1, **triggers))
-    assert [event.at.turn for _, event in trial.history.of(FaultWitnessed)] == hit
+    assert [event.at.turn for _, event in trial.history.find_events(FaultWitnessed)] == hit
     assert trial.seconds == 7200 + len(hit)
 
 
 def test_a_call_that_no_fault_is_for_has_its_turn_too() -> None:
     trial = tried(lab.inject("latency", "pay", delay_s=1))
-    assert [(e.tool, e.at.turn) for _, e in trial.history.of(CallStarted)] == [("pay", 1), ("look", 2), ("look", 3)]
+    assert [(e.tool, e.at.turn) for _, e in trial.history.find_events(CallStarted)] == [
+        ("pay", 1),
+        ("look", 2),
+        ("look", 3),
+    ]
 
 
 def test_where_no_pattern_is_found_the_conversation_ends() -> None:
     trial = tried(talk=lab.turns("Pay order 17.", lab.turn(reply={"failed": "Again!"}), "Thanks."))
-    assert [event.prompt for _, event in trial.history.of(TurnStarted)] == ["Pay order 17."]
+    assert [event.prompt for _, event in trial.history.find_events(TurnStarted)] == ["Pay order 17."]
 
 
 def test_the_first_pattern_that_is_found_is_answered() -> None:
     answers = {"no such": "one", "sure": "two", "paid": "three"}
     trial = tried(talk=lab.turns("Pay order 17.", lab.turn(reply=answers)))
-    assert [event.prompt for _, event in trial.history.of(TurnStarted)] == ["Pay order 17.", "two"]
+    assert [event.prompt for _, event in trial.history.find_events(TurnStarted)] == ["Pay order 17.", "two"]
 
 
 def test_a_service_knows_the_turn_and_keeps_its_state() -> None:
@@ -106,8 +114,8 @@ def test_a_service_knows_the_turn_and_keeps_its_state() -> None:
     slow = lab.inject("latency", "shop", delay_s=1, on_turn=[2])
     trial = lab.run(agent, lab.turns("first", "again"), services={"shop": shop}, faults=[slow])
     assert trial.answer == "1 order\n2 orders"
-    assert [event.at.turn for _, event in trial.history.of(CallStarted)] == [1, 2]
-    assert [event.at.turn for _, event in trial.history.of(FaultWitnessed)] == [2]
+    assert [event.at.turn for _, event in trial.history.find_events(CallStarted)] == [1, 2]
+    assert [event.at.turn for _, event in trial.history.find_events(FaultWitnessed)] == [2]
 
 
 def test_an_async_agent_takes_its_turns_on_one_loop() -> None:
@@ -156,7 +164,7 @@ def test_a_trial_that_ends_in_a_turn_says_so() -> None:
 
     trial = lab.run(agent, lab.turns("one", "two", "three"), twin=False, facts=["one"])
     assert str(trial.outcome) == "failed"
-    assert [event.turn for _, event in trial.history.of(TurnFinished)] == [1]
+    assert [event.turn for _, event in trial.history.find_events(TurnFinished)] == [1]
     assert "turn     2: two" in trial.story()
     assert "turn     1 answered: one" in trial.story()
 
@@ -194,19 +202,19 @@ def test_what_is_no_conversation_is_refused(make: Any, error: type[Exception], w
 
 def test_a_scripted_user_answers_until_no_pattern_is_found() -> None:
     trial = tried(talk=lab.turns("Pay order 17.", user={r"^[12]:": "Is it done?", "never": "No."}))
-    asked = [event.prompt for _, event in trial.history.of(TurnStarted)]
+    asked = [event.prompt for _, event in trial.history.find_events(TurnStarted)]
     assert asked == ["Pay order 17.", "Is it done?", "Is it done?"]
 
 
 def test_a_scripted_user_stops_at_the_bound() -> None:
     trial = tried(talk=lab.turns("Pay order 17.", user={"sure": "Go on."}, turns_max=4))
-    assert [event.turn for _, event in trial.history.of(TurnFinished)] == [1, 2, 3, 4]
+    assert [event.turn for _, event in trial.history.find_events(TurnFinished)] == [1, 2, 3, 4]
 
 
 def test_faults_hit_the_turns_of_a_scripted_user() -> None:
     talk = lab.turns("Pay order 17.", user={"sure": "Go on."}, turns_max=3)
     trial = tried(lab.inject("tool_error", "look", on_turn=3), talk=talk)
-    assert [event.at.turn for _, event in trial.history.of(FaultWitnessed)] == [3]
+    assert [event.at.turn for _, event in trial.history.find_events(FaultWitnessed)] == [3]
     with pytest.raises(ValueError, match="turn"):
         tried(lab.inject("tool_error", "look", on_turn=4), talk=talk)
 
@@ -300,18 +308,18 @@ def test_a_conversation_is_made_shorter_by_a_turn_and_begins_with_words() -> Non
         (("a", "b"), ["a", "b"]), (("a",), []),
     ]  # fmt: skip
     for turns, shorter in told:
-        assert [" ".join(str(each).splitlines()) for each in lab.turns(*turns).shorter()] == shorter
+        assert [" ".join(str(each).splitlines()) for each in lab.turns(*turns).iterate_without_turn()] == shorter
 
 
 def test_the_turns_of_a_scripted_user_follow_those_that_are_stated() -> None:
     talk = lab.turns("a", lab.turn("b", after_s=2), user={"q": "no", "r": "yes"}, turns_max=4)
-    assert (talk.most, talk.waits_s, str(talk)) == (4, 2.0, "a\nb\nno or yes")
-    assert [None if (turn := talk.turn(n)) is None else str(turn) for n in range(1, 6)] == [
+    assert (talk.turn_count_max, talk.total_wait_s, str(talk)) == (4, 2.0, "a\nb\nno or yes")
+    assert [None if (turn := talk.get_turn(n)) is None else str(turn) for n in range(1, 6)] == [
         "a", "b", "no or yes", "no or yes", None
     ]  # fmt: skip
     assert [each.after_s for each in talk.waiting({1: 5.0}).turns] == [5.0, 2.0]
     plain = lab.turns("a", "b")
-    assert (plain.most, plain.turn(3)) == (2, None)
+    assert (plain.turn_count_max, plain.get_turn(3)) == (2, None)
     user = lab.turn(reply={"ok": "good", "no": "bad"})
-    assert [user.words(said) for said in ("ok no", "no", "neither")] == ["good", "bad", None]
-    assert [user.words(" " * blank + "ok") for blank in (READ_MAX - 2, READ_MAX - 1)] == ["good", None]
+    assert [user.choose_words(said) for said in ("ok no", "no", "neither")] == ["good", "bad", None]
+    assert [user.choose_words(" " * blank + "ok") for blank in (READ_MAX - 2, READ_MAX - 1)] == ["good", None]

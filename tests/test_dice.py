@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.analysis.measures.intervals import clopper_pearson
-from chaoslab.base.dice import Dice, first
+from chaoslab.analysis.measures.intervals import clopper_pearson_interval
+from chaoslab.base.dice import Dice, draw_uniform
 from tests.sure import sure
 
 names = st.lists(st.one_of(st.integers(), st.text(alphabet="abc.-1", max_size=5)), min_size=1, max_size=4)
@@ -18,7 +18,7 @@ def test_the_same_names_draw_the_same_whatever_was_drawn_between(own: list[objec
     for _ in range(5):
         dice.uniform()
         Dice(*others).uniform()
-    assert expected == [dice("hit").uniform()] * 3 == [first(*own, "hit")] * 3
+    assert expected == [dice("hit").uniform()] * 3 == [draw_uniform(*own, "hit")] * 3
 
 
 def test_a_longer_name_is_the_same_dice_however_it_is_put_together() -> None:
@@ -47,25 +47,27 @@ PINNED = [0.839794, 0.033894, 0.205265]
 
 
 def test_a_chance_of_0_never_hits_and_of_1_always() -> None:
-    assert not any(Dice(n).hits(0.0) for n in range(1000))
-    assert all(Dice(n).hits(1.0) for n in range(1000))
+    assert not any(Dice(n).draw_bool(0.0) for n in range(1000))
+    assert all(Dice(n).draw_bool(1.0) for n in range(1000))
 
 
 def test_a_chance_is_the_share_of_draws_below_it() -> None:
     drawn = Dice(1, "border").uniform()
-    assert not Dice(1, "border").hits(drawn)
-    assert Dice(1, "border").hits(drawn + 1e-15)
+    assert not Dice(1, "border").draw_bool(drawn)
+    assert Dice(1, "border").draw_bool(drawn + 1e-15)
 
 
 def test_first_draws_of_neighbouring_names_are_as_even_as_a_stream() -> None:
     drawn = [Dice(1, n).uniform() for n in range(20_000)]
     for tenth in range(10):
-        interval = sure(clopper_pearson(sum(int(u * 10) == tenth for u in drawn), len(drawn), confidence=0.9999))
+        interval = sure(
+            clopper_pearson_interval(sum(int(u * 10) == tenth for u in drawn), len(drawn), confidence=0.9999)
+        )
         assert 0.1 in interval
 
 
 def test_between_stays_between() -> None:
-    drawn = [Dice(n).between(-2.0, 3.0) for n in range(2000)]
+    drawn = [Dice(n).draw_between(-2.0, 3.0) for n in range(2000)]
     assert -2.0 <= min(drawn) < -1.9
     assert 2.9 < max(drawn) < 3.0
 
@@ -73,7 +75,7 @@ def test_between_stays_between() -> None:
 def test_picking_follows_the_weights_and_never_takes_what_weighs_nothing() -> None:
     picked = [Dice(n).pick(["never", "a", "b", "no"], [0, 2, 6, 0]) for n in range(4000)]
     assert set(picked) == {"a", "b"}
-    assert 0.25 in sure(clopper_pearson(picked.count("a"), len(picked), confidence=0.999))
+    assert 0.25 in sure(clopper_pearson_interval(picked.count("a"), len(picked), confidence=0.999))
     assert {Dice(n).pick("abc") for n in range(50)} == set("abc")
 
 
@@ -98,5 +100,5 @@ def test_nothing_to_pick_from_is_said() -> None:
 
 
 def test_it_draws_as_its_stream_does() -> None:
-    dice, stream = Dice(1, "wire"), Dice(1, "wire").stream()
+    dice, stream = Dice(1, "wire"), Dice(1, "wire").make_generator()
     assert [dice.uniform() for _ in range(5)] == [stream.random() for _ in range(5)]

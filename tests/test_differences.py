@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.base.differences import SHOWN, differences
+from chaoslab.base.differences import SHOWN, describe_differences
 
 LONG = "word " * 100
 MESSAGES = [{"role": "user", "content": f"message {n}"} for n in range(9)]
@@ -43,7 +43,7 @@ MESSAGES = [{"role": "user", "content": f"message {n}"} for n in range(9)]
     ],
 )
 def test_each_difference_has_its_place_and_both_values(before: Any, after: Any, told: str) -> None:
-    assert differences(before, after, most=300) == told
+    assert describe_differences(before, after, most=300) == told
 
 
 def test_equal_values_differ_in_nothing() -> None:
@@ -51,25 +51,25 @@ def test_equal_values_differ_in_nothing() -> None:
         """Copies of it are not equal, and look alike."""
 
     value = {"a": [1, "x", {"thing": Thing(), "nan": float("nan")}]}
-    assert differences(value, deepcopy(value), most=300) == ""
+    assert describe_differences(value, deepcopy(value), most=300) == ""
 
 
 def test_many_differences_are_cut() -> None:
     before, after = ({f"key {n}": n + more for n in range(50)} for more in (0, 1))
-    told = differences(before, after, most=300)
+    told = describe_differences(before, after, most=300)
     assert told == "; ".join(f"key {n} {n} → {n + 1}" for n in range(SHOWN)) + "; …"
-    assert len(differences({"k" * 900: "a" * 900}, {"k" * 900: "b" * 900}, most=300)) <= 300
-    assert len(differences(before, after, most=30)) == 30
+    assert len(describe_differences({"k" * 900: "a" * 900}, {"k" * 900: "b" * 900}, most=300)) <= 300
+    assert len(describe_differences(before, after, most=30)) == 30
 
 
 def test_values_without_end_are_compared_all_the_same() -> None:
     one: dict[str, Any] = {"n": 1}
     other: dict[str, Any] = {"n": 2}
     one["self"], other["self"] = one, other
-    assert differences(one, other, most=300).startswith("n 1 → 2; self.n 1 → 2")
+    assert describe_differences(one, other, most=300).startswith("n 1 → 2; self.n 1 → 2")
     lists = [[n] for n in range(100_000)]
-    assert differences(lists, [*([n] for n in range(99_999)), ["last"]], most=300) == ""  # nobody looks so far
-    assert differences(lists, [["first"], *([n] for n in range(1, 100_000))], most=300) == '[0][0] 0 → "first"'
+    assert describe_differences(lists, [*([n] for n in range(99_999)), ["last"]], most=300) == ""  # nobody looks so far
+    assert describe_differences(lists, [["first"], *([n] for n in range(1, 100_000))], most=300) == '[0][0] 0 → "first"'
 
 
 JSON = st.recursive(
@@ -85,7 +85,7 @@ JSON = st.recursive(
 
 @given(JSON, JSON)
 def test_it_is_empty_exactly_where_nothing_differs(one: Any, other: Any) -> None:
-    told = differences(one, other, most=300)
+    told = describe_differences(one, other, most=300)
     assert bool(told) == (_spelt(one) != _spelt(other))
     assert told.translate({0x200C: None, 0x200D: None}).isprintable()
     assert len(told) <= 300

@@ -14,7 +14,7 @@ import yaml
 
 from chaoslab.base import registry
 from chaoslab.cli import COMMANDS
-from chaoslab.config.settings import table
+from chaoslab.config.settings import render_markdown_table
 from chaoslab.scenarios.new_project import read_skill_page
 from docs import picture, reference
 from tests.cli_parts import execute
@@ -114,18 +114,18 @@ def test_there_is_no_page_of_the_reference_that_is_not_made() -> None:
 def test_what_has_a_page_of_its_own_is_not_said_again_on_the_page_of_python() -> None:
     section = made()["python.md"].partition("## lab.inject\n")[2].partition("\n## ")[0]
     assert "[Faults](faults.md) has those parameters." in section
-    assert [name for name in registry.names("faults") if f"- {name}(" in made()["python.md"]] == []
+    assert [name for name in registry.list_plugins("faults") if f"- {name}(" in made()["python.md"]] == []
     assert made()["python.md"].count("secret_names: Sequence") == 1
 
 
 def test_the_table_of_settings_is_the_codes() -> None:
-    assert table() in (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert render_markdown_table() in (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
 
 
 def test_every_command_and_each_of_its_options_is_in_the_reference() -> None:
     text = made()["commands.md"]
     assert re.findall(r"^## chaoslab ([\w-]+)$", text, flags=re.MULTILINE) == list(COMMANDS)
-    assert "| `--trials TRIALS` | so many in all (TRIALS) |" in text
+    assert "| `--trials TRIALS` | trials in all (TRIALS) |" in text
     assert "%(" not in text
 
 
@@ -230,5 +230,5 @@ def test_the_rooms_are_those_of_the_import_contract() -> None:
 def test_the_page_of_the_faults_names_every_one_under_its_family() -> None:
     rows = dict(re.findall(r"^\| (\w+) \| (\[`.*) \|$", made()["faults.md"], flags=re.MULTILINE))
     named = {fault: family for family in rows for fault in re.findall(r"`(\w+)`", rows[family])}
-    for fault, module in registry.bundled("faults").items():
+    for fault, module in registry.map_bundled_plugins("faults").items():
         assert named.get(fault) == module.split(".")[-2], fault

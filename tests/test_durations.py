@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.base.durations import between, difference, duration, span
+from chaoslab.base.durations import format_difference, format_duration, format_long_duration, format_range
 
 
 @pytest.mark.parametrize(
@@ -23,18 +23,22 @@ from chaoslab.base.durations import between, difference, duration, span
     ],
 )
 def test_a_small_duration_is_in_a_smaller_unit(seconds: float, told: str) -> None:
-    assert duration(seconds) == told
+    assert format_duration(seconds) == told
 
 
 def test_a_duration_has_so_many_digits() -> None:
-    assert [duration(1.23456, digits) for digits in (0, 1, 2)] == ["1 s", "1.2 s", "1.23 s"]
+    assert [format_duration(1.23456, digits) for digits in (0, 1, 2)] == ["1 s", "1.2 s", "1.23 s"]
 
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 3])
 @pytest.mark.parametrize("power", range(-12, 6))
 def test_only_no_duration_is_told_as_none(power: int, digits: int) -> None:
     for seconds in (1.0 * 10**power, 4.9 * 10**power, 9.99 * 10**power):
-        for told in (duration(seconds, digits), difference(max(seconds, 1e-6), digits), span(seconds)):
+        for told in (
+            format_duration(seconds, digits),
+            format_difference(max(seconds, 1e-6), digits),
+            format_long_duration(seconds),
+        ):
             assert any(digit in told for digit in "123456789"), (seconds, told)
 
 
@@ -50,7 +54,7 @@ def test_only_no_duration_is_told_as_none(power: int, digits: int) -> None:
     ],
 )
 def test_an_interval_says_the_unit_of_both_its_ends(low: float, high: float, told: str) -> None:
-    assert between(low, high) == told
+    assert format_range(low, high) == told
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,7 @@ def test_an_interval_says_the_unit_of_both_its_ends(low: float, high: float, tol
     [(0.624, "+0.62 s"), (-2.0, "-2.00 s"), (0.003, "+3.0 ms"), (-0.00002, "-20 µs"), (0.0, "+0.00 s")],
 )
 def test_a_difference_has_a_sign(seconds: float, told: str) -> None:
-    assert difference(seconds) == told
+    assert format_difference(seconds) == told
 
 
 @pytest.mark.parametrize(
@@ -80,4 +84,4 @@ def test_a_difference_has_a_sign(seconds: float, told: str) -> None:
     ],
 )
 def test_a_span_is_in_the_two_units_that_say_most(seconds: float, told: str) -> None:
-    assert span(seconds) == told
+    assert format_long_duration(seconds) == told

@@ -7,7 +7,7 @@ import pytest
 
 from chaoslab.cli import main
 from chaoslab.cli.lab import NAMED
-from chaoslab.config.effective import as_settings, effective
+from chaoslab.config.effective import guess_meant_settings, render_effective_settings
 from chaoslab.config.settings import SettingError, Settings
 from tests.cli_parts import Typed
 
@@ -26,7 +26,7 @@ def test_each_setting_has_its_value_and_where_it_was_given(tmp_path: Path) -> No
     file = tmp_path / ".env"
     file.write_text("# mine\nSEED=7\nLATENCY_MS=20\nTOXIC_PROB=0.5\nJOBS=\n")
     environment = {"LATENCY_MS": "30", "TOXIC_PROB": "0.6", "PATH": "/bin"}
-    found = rows(effective(["TOXIC_PROB=0.7"], environment=environment, env_file=file))
+    found = rows(render_effective_settings(["TOXIC_PROB=0.7"], environment=environment, env_file=file))
     assert list(found) == ["setting", *NAMES]
     assert found["SEED"] == (f"{file}, line 2", "7")
     assert found["LATENCY_MS"] == ("environment", "30")
@@ -39,18 +39,17 @@ def test_each_setting_has_its_value_and_where_it_was_given(tmp_path: Path) -> No
 
 def test_of_a_secret_only_whether_it_is_set_is_shown(tmp_path: Path) -> None:
     environment = {"GROQ_API_KEY": SECRET, "MODEL_URL": f"http://me:{SECRET}@localhost:9/v?key={SECRET}"}
-    text = effective(environment=environment, env_file=tmp_path / "none")
+    text = render_effective_settings(environment=environment, env_file=tmp_path / "none")
     assert SECRET not in text
     found = rows(text)
     assert found["GROQ_API_KEY"] == ("environment", "set")
-    assert found["TRANSLATOR_KEY"] == ("default", "not set")
     assert found["MODEL_URL"] == ("environment", "http://***@localhost:9/v?***")
     assert found["COST_LIMIT_USD"] == ("default with a key", "0.5")
 
 
 def test_a_setting_that_cannot_be_is_refused_as_for_a_run(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"SEED=x \(command line\) should be a whole number"):
-        effective(["SEED=x"], environment={}, env_file=tmp_path / "none")
+        render_effective_settings(["SEED=x"], environment={}, env_file=tmp_path / "none")
 
 
 @pytest.mark.usefixtures("here")
@@ -68,7 +67,7 @@ def test_each_settings_name_as_an_option_says_how_it_is_given(name: str, capsys:
     option = f"--{name.lower().replace('_', '-')}"
     with pytest.raises(SystemExit, match="2"):
         main(["lab", option, "3"])
-    value = "…" if name in ("GROQ_API_KEY", "TRANSLATOR_KEY") else "3"
+    value = "…" if name == "GROQ_API_KEY" else "3"
     line = f"chaoslab lab: {option} is given as the setting {name}={value}; see chaoslab lab --help\n"
     assert capsys.readouterr().err == line
 
@@ -92,4 +91,4 @@ def test_options_that_are_settings_are_told_apart_from_nonsense(given: list[str]
 
 
 def test_a_secret_that_was_typed_is_not_repeated() -> None:
-    assert as_settings(["lab", f"--groq-api-key={SECRET}"], [f"--groq-api-key={SECRET}"]) == "GROQ_API_KEY=…"
+    assert guess_meant_settings(["lab", f"--groq-api-key={SECRET}"], [f"--groq-api-key={SECRET}"]) == "GROQ_API_KEY=…"

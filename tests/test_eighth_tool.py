@@ -68,7 +68,7 @@ def test_a_file_and_a_line_are_a_new_tool_behind_its_own_proxy(tmp_path: Path, m
     for name in ("GROQ_API_KEY", "MODEL_URL", "TOXIPROXY_URL", "REPEATS"):
         monkeypatch.delenv(name, raising=False)
     as_installed(tmp_path)
-    for name in charts.names():
+    for name in charts.list_charts():
         if name != "tool_latency":  # the chart of tools is drawn with the new one; each other takes a quarter second
             (tmp_path / "chaoslab" / "reports" / "charts" / f"{name}.py").unlink()
     (tmp_path / "chaoslab" / "flask_tools" / "dice.py").write_text(NEW_FILE)
@@ -87,7 +87,7 @@ def test_a_file_and_a_line_are_a_new_tool_behind_its_own_proxy(tmp_path: Path, m
         lab = subprocess.Popen(command, cwd=tmp_path, stdout=said, stderr=subprocess.STDOUT)
         try:
             for _ in range(int(END_S / 0.05)):
-                seen |= proxies(Ports(base).toxiproxy)
+                seen |= proxies(Ports(base).toxiproxy_port)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     lab.wait(0.05)
                     break
@@ -101,8 +101,8 @@ def test_a_file_and_a_line_are_a_new_tool_behind_its_own_proxy(tmp_path: Path, m
     (proxy,) = [proxy for name, proxy in seen.items() if proxy["listen"] == f"127.0.0.1:{base + 1008}"]
     assert proxy["upstream"] == f"127.0.0.1:{base + 8}"
     history = History.read(tmp_path / "logs" / "latest")
-    (call,) = [call for _, call in history.of(CallFinished) if call.target == "dice"]
+    (call,) = [call for _, call in history.find_events(CallFinished) if call.target == "dice"]
     assert (call.tool, call.via, call.ok) == ("roll_dice", "proxy", True)
-    (attempt,) = [attempt for _, attempt in history.of(PromptAttempt)]
+    (attempt,) = [attempt for _, attempt in history.find_events(PromptAttempt)]
     rolled = int(call.request_id, 16) % SIDES + 1
     assert f"rolled: {rolled}" in attempt.response

@@ -30,7 +30,7 @@ from chaoslab.core.events import (
 from chaoslab.record import lines as lines_module
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
-from chaoslab.record.log import BufferedEvent, Log, LogLost, MemoryLog, lines_of
+from chaoslab.record.log import BufferedEvent, Log, LogLost, MemoryLog, render_lines
 from tests.event_parts import ENVELOPE, call_at, names, sample
 
 
@@ -59,7 +59,7 @@ def log(folder: Path, writer: str = "info", *, clock: Clock | None = None) -> Lo
 
 
 def messages(history: History) -> list[str]:
-    return [event.message for _, event in history.of(LabWarning)]
+    return [event.message for _, event in history.find_events(LabWarning)]
 
 
 def test_a_kind_without_fields_is_a_line_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_a_cut_last_line_is_counted_and_loses_nothing_else(cut: int, tmp_path: P
     written.path.write_bytes(data[: first + cut] if cut > 0 else data[:-2])
     history = History.read(tmp_path)
     assert messages(history) == ["whole"]
-    assert (history.cut, history.cut_lines) == ({"info.log": 1}, {"info.log": (2,)})
+    assert (history.unreadable_counts, history.cut_lines) == ({"info.log": 1}, {"info.log": (2,)})
     assert history.notes == ("info.log: line 2 could not be read",)
 
 
@@ -175,7 +175,7 @@ def test_a_line_cut_within_a_character_is_counted(tmp_path: Path) -> None:
         written.write(LabWarning(message="ä"))
     data = written.path.read_bytes()
     written.path.write_bytes(data[: data.index("ä".encode()) + 1])
-    assert History.read(tmp_path).cut == {"info.log": 1}
+    assert History.read(tmp_path).unreadable_counts == {"info.log": 1}
 
 
 @given(st.integers(0, 500))
@@ -195,7 +195,7 @@ def test_a_writer_killed_anywhere_goes_on_and_the_half_line_never_becomes_an_eve
     left = [line for line in data.split(b"\n") if line]
     whole = [json.loads(line)["message"] for line in left if line.endswith(b"}")]
     assert messages(history) == [*whole, "four", "five"]
-    assert sum(history.cut.values()) == len(left) - len(whole)
+    assert sum(history.unreadable_counts.values()) == len(left) - len(whole)
     sequence = [record.seq for record in history.records]
     assert sequence == sorted(set(sequence))
     assert sequence[-1] == len(left) + 2
@@ -222,7 +222,7 @@ def test_a_moment_is_told_to_the_microsecond(tmp_path: Path) -> None:
     assert [record.t for record in History.read(tmp_path).records] == [0.123457]
     assert [entry.t for entry in kept] == [10.123457]
     began = datetime(2026, 6, 1, 9, 0, tzinfo=UTC)
-    (line,) = (json.loads(one) for one in lines_of(kept, run="run", began=began, after_s=0.1000002, seqs={}))
+    (line,) = (json.loads(one) for one in render_lines(kept, run="run", began=began, after_s=0.1000002, seqs={}))
     assert (line["t"], line["ts"]) == (10.223457, "2026-06-01T09:00:10.223457Z")
 
 
@@ -244,7 +244,7 @@ def test_what_a_shelf_kept_is_written_down_later_as_if_it_had_been_a_log(tmp_pat
         shelf.write(LabWarning(message="one"), trial="p1.r1")
         other.write(LabWarning(message="not of this file"))
         shelf.write(RunFinished(received=2, processed=2, succeeded=2, duration_s=5.0))
-    assert [(entry.is_a(LabWarning), entry.is_a(RunFinished)) for entry in kept] == [
+    assert [(entry.is_of_kind(LabWarning), entry.is_of_kind(RunFinished)) for entry in kept] == [
         (True, False),
         (True, False),
         (False, True),
@@ -252,7 +252,7 @@ def test_what_a_shelf_kept_is_written_down_later_as_if_it_had_been_a_log(tmp_pat
     with log(tmp_path) as written:
         written.write(LabWarning(message="before"))
         own = [entry for entry in kept if entry.writer == "info"]
-        written.copy(own, began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.25)
+        written.write_buffered(own, began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.25)
         written.write(LabWarning(message="after"))
     records = sorted(History.read(tmp_path).records, key=lambda record: record.seq)
     assert [(r.ts[11:], r.t, r.trial, r.writer, r.seq) for r in records][1:3] == [
@@ -349,7 +349,7 @@ def test_no_line_is_written_while_others_are_copied(tmp_path: Path) -> None:
             other.join(0.1)  # in vain: it has to wait
             yield BufferedEvent.build("info", 1.0, None, LabWarning(message="copied"))
 
-        written.copy(kept(), began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0)
+        written.write_buffered(kept(), began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0)
         other.join(10)
     told = [(record.seq, record.event) for record in History.read(tmp_path).records]
     assert sorted(told, key=lambda one: one[0]) == [
@@ -394,7 +394,7 @@ def test_half_a_line_is_taken_back_and_where_that_fails_nothing_is_written_after
 def test_a_writer_of_whom_nothing_is_known_begins_at_its_first_line() -> None:
     kept = [BufferedEvent.build(writer, 0.0, None, LabWarning(message="x")) for writer in ("info", "search", "info")]
     seqs = {"search": 7}
-    told = lines_of(kept, run="run", began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0, seqs=seqs)
+    told = render_lines(kept, run="run", began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0, seqs=seqs)
     assert [json.loads(line)["seq"] for line in told] == [1, 8, 2]
     assert seqs == {"info": 2, "search": 8}
 
@@ -414,7 +414,7 @@ def test_threads_may_share_a_log(tmp_path: Path) -> None:
         for thread in threads:
             thread.join(30)
     history = History.read(tmp_path)
-    assert history.cut == {}
+    assert history.unreadable_counts == {}
     assert [record.seq for record in history.records] == list(range(1, 601))
     for name in ("a", "b"):
         own = [message.split()[1] for message in messages(history) if message.startswith(name)]
@@ -487,10 +487,10 @@ def test_a_history_is_asked_by_kind_and_trial() -> None:
     history = History(Record("", t, "run", trial, "info", n, event) for n, (t, trial, event) in enumerate(told))
     assert history.trials == ["p2.r1", "p1.r1"]
     assert [record.t for record in history] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert [record.t for record, _ in history.of(Retry)] == [3.0, 4.0]
-    assert [record.t for record, _ in history.of(Retry, trial="p2.r1")] == [4.0]
-    assert history.first(RunFinished) == RunFinished(received=2, processed=2, succeeded=2, duration_s=5.0)
-    assert history.first(LabWarning) is None
+    assert [record.t for record, _ in history.find_events(Retry)] == [3.0, 4.0]
+    assert [record.t for record, _ in history.find_events(Retry, trial="p2.r1")] == [4.0]
+    assert history.find_first_event(RunFinished) == RunFinished(received=2, processed=2, succeeded=2, duration_s=5.0)
+    assert history.find_first_event(LabWarning) is None
 
 
 def test_what_a_kind_leaves_out_has_a_default_that_its_log_shows(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.core.chain import ActiveFault, chain, play
+from chaoslab.core.chain import ActiveFault, nest_flows, run_flow
 from chaoslab.core.events import Event, FaultScheduled, LabWarning
 from chaoslab.core.exchange import (
     Ahead,
@@ -143,24 +143,24 @@ def diarist(world: World, name: str) -> ActiveFault:
 
 def test_an_outer_story_wraps_the_inner_and_the_wire_is_innermost() -> None:
     world = World()
-    assert world.tell(chain(in_turn(diarist(world, "outer"), diarist(world, "inner")), CALL)) is TRUTH
+    assert world.tell(nest_flows(in_turn(diarist(world, "outer"), diarist(world, "inner")), CALL)) is TRUTH
     assert world.diary == ["outer begins", "inner begins", "sent", "inner ends", "outer ends"]
 
 
 @pytest.mark.parametrize(("told", "changed"), [(["09:00", ""], ""), (["", "09:05"], "09:05"), (["", ""], "")])
 def test_a_clock_has_told_a_time_of_the_storys_only_once_its_call_was_sent(told: list[str], changed: str) -> None:
     class Clock(World):
-        def ahead(self, by_s: float) -> str:
+        def advance_clock(self, by_s: float) -> str:
             return told[by_s < 0]
 
     story = active(ahead_first)
-    assert Clock().tell(chain(in_turn(story), CALL)) is TRUTH
+    assert Clock().tell(nest_flows(in_turn(story), CALL)) is TRUTH
     assert (story.told, story.injected) == (changed, bool(changed))
 
 
 def test_without_stories_the_call_goes_out_as_it_is() -> None:
     world = World()
-    assert world.tell(chain([], CALL)) is TRUTH
+    assert world.tell(nest_flows([], CALL)) is TRUTH
     assert world.sent == [CALL]
 
 
@@ -176,11 +176,11 @@ def test_dice_are_rolled_when_a_story_is_reached() -> None:
 
     world = World()
     reach = [roller("missed", None), roller("refusing", active(refusing)), roller("masked", active(late))]
-    assert world.tell(chain(reach, CALL)) is LIE
+    assert world.tell(nest_flows(reach, CALL)) is LIE
     assert rolled == ["missed", "refusing"]
     assert world.sent == []
     rolled.clear()
-    World().tell(chain([roller("first", None), roller("second", None)], CALL))
+    World().tell(nest_flows([roller("first", None), roller("second", None)], CALL))
     assert rolled == ["first", "second"]
 
 
@@ -191,7 +191,7 @@ def test_an_inner_story_is_rolled_for_the_call_that_reaches_it() -> None:
         reached.append(call)
         return None
 
-    World().tell(chain([*in_turn(active(elsewhere)), roll], CALL))
+    World().tell(nest_flows([*in_turn(active(elsewhere)), roll], CALL))
     assert [call.value for call in reached] == [{"city": "Rome"}]
 
 
@@ -212,7 +212,7 @@ def test_a_story_counts_as_injected_only_when_it_changed_the_exchange(
 ) -> None:
     story = active(tell)
     injected: list[ActiveFault] = []
-    World().tell(chain(in_turn(story), CALL, injected.append))
+    World().tell(nest_flows(in_turn(story), CALL, injected.append))
     assert story.injected is changes
     assert injected == ([story] if changes else [])
 
@@ -224,57 +224,57 @@ def test_a_story_that_changes_twice_is_injected_once() -> None:
         return LIE
 
     injected: list[ActiveFault] = []
-    World().tell(chain(in_turn(active(twice)), CALL, injected.append))
+    World().tell(nest_flows(in_turn(active(twice)), CALL, injected.append))
     assert len(injected) == 1
 
 
 def test_what_a_story_did_is_kept_to_be_compared_with_what_the_caller_saw() -> None:
     outer, inner = active(lying), active(elsewhere)
-    World().tell(chain(in_turn(outer, inner), CALL))
+    World().tell(nest_flows(in_turn(outer, inner), CALL))
     assert (outer.call, outer.reply) == (None, LIE)
     assert (inner.call, inner.reply) == (CALL.with_value({"city": "Rome"}), None)
 
 
 def test_an_outer_story_that_hands_on_an_inner_lie_did_not_inject_it() -> None:
     outer, inner = active(as_it_is), active(lying)
-    assert World().tell(chain(in_turn(outer, inner), CALL)) is LIE
+    assert World().tell(nest_flows(in_turn(outer, inner), CALL)) is LIE
     assert (outer.injected, inner.injected) == (False, True)
 
 
 def test_waiting_forever_ends_at_the_deadline_with_a_failure() -> None:
     world, story = World(deadline_s=2.0), active(lost)
     with pytest.raises(Failure, match="timed_out"):
-        world.tell(chain(in_turn(story), CALL))
+        world.tell(nest_flows(in_turn(story), CALL))
     assert (world.now_s, world.sent, story.injected) == (2.0, [CALL], True)
 
 
 def test_two_waits_add_up_and_share_one_deadline() -> None:
     world = World(deadline_s=0.9)
     with pytest.raises(Failure, match="timed_out"):
-        world.tell(chain(in_turn(active(late), active(late)), CALL))
+        world.tell(nest_flows(in_turn(active(late), active(late)), CALL))
     assert world.now_s == 0.9
     patient = World(deadline_s=1.1)
-    assert patient.tell(chain(in_turn(active(late), active(late)), CALL)) is TRUTH
+    assert patient.tell(nest_flows(in_turn(active(late), active(late)), CALL)) is TRUTH
     assert patient.now_s == 1.0
 
 
 def test_a_failure_of_the_wire_passes_through_every_story_uninjected() -> None:
     outer, inner = active(lying), active(late)
     with pytest.raises(Failure, match="refused"):
-        World(fails=["refused"]).tell(chain(in_turn(outer, inner), CALL))
+        World(fails=["refused"]).tell(nest_flows(in_turn(outer, inner), CALL))
     assert (outer.injected, inner.injected) == (False, False)
 
 
 def test_a_failure_of_a_storys_own_is_injected_there_and_only_there() -> None:
     outer, inner = active(late), active(breaking)
     with pytest.raises(Failure, match="reset"):
-        World().tell(chain(in_turn(outer, inner), CALL))
+        World().tell(nest_flows(in_turn(outer, inner), CALL))
     assert (outer.injected, inner.injected) == (False, True)
 
 
 def test_a_story_may_turn_a_failure_into_a_reply() -> None:
     story = active(forgiving)
-    assert World(fails=["reset"]).tell(chain(in_turn(story), CALL)) is LIE
+    assert World(fails=["reset"]).tell(nest_flows(in_turn(story), CALL)) is LIE
     assert story.injected
 
 
@@ -286,7 +286,7 @@ def test_a_story_may_try_again_after_a_failure() -> None:
             return (yield call)
 
     world = World(fails=["reset"])
-    assert world.tell(chain(in_turn(active(stubborn)), CALL)) is TRUTH
+    assert world.tell(nest_flows(in_turn(active(stubborn)), CALL)) is TRUTH
     assert world.diary == ["sent", "sent"]
 
 
@@ -347,7 +347,7 @@ def test_a_body_is_unreadable_when_it_is_neither_json_nor_empty_nor_a_stream(
 def test_a_fault_is_scheduled_with_its_call_and_its_parameters() -> None:
     fault = ToolError(503)
     call = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
-    assert ActiveFault("errors", "tool_error", fault).scheduled(call) == FaultScheduled(
+    assert ActiveFault("errors", "tool_error", fault).build_scheduled_event(call) == FaultScheduled(
         **fault_at("tool_error", "errors", "weather", 3, 2, "id3"), params={"status": 503, "retry_after_s": 0.0}
     )
 
@@ -368,7 +368,7 @@ def test_a_failure_is_a_storys_own_unless_it_lets_it_through(
 ) -> None:
     story = active(tell)
     with pytest.raises(Failure):
-        World(fails=[fails] if fails else []).tell(chain(in_turn(story), CALL))
+        World(fails=[fails] if fails else []).tell(nest_flows(in_turn(story), CALL))
     assert story.failed == failed
 
 
@@ -408,10 +408,10 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
             if delay_s == forever:
                 raise Failure("timed_out")
 
-        def ahead(self, by_s: float) -> str:
+        def advance_clock(self, by_s: float) -> str:
             return ""
 
-        def act_for_user(self, step: UserActs) -> bool:
+        def perform_user_act(self, step: UserActs) -> bool:
             return False
 
         def note(self, event: Event) -> None:
@@ -419,12 +419,12 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
 
     async def both() -> None:
         driver = Driver()
-        assert await play(chain(in_turn(active(noting), active(late)), CALL), driver) is TRUTH
+        assert await run_flow(nest_flows(in_turn(active(noting), active(late)), CALL), driver) is TRUTH
         assert driver.did == [LabWarning(message="seen"), CALL, 0.5]
-        assert await play(chain(in_turn(active(forgiving), active(lost)), CALL), Driver()) is LIE
+        assert await run_flow(nest_flows(in_turn(active(forgiving), active(lost)), CALL), Driver()) is LIE
         silent = Driver()
         with pytest.raises(Failure, match="timed_out"):
-            await play(chain(in_turn(active(lost)), CALL), silent)
+            await run_flow(nest_flows(in_turn(active(lost)), CALL), silent)
         assert silent.did == [CALL, forever]
 
     asyncio.run(both())
@@ -470,14 +470,14 @@ def test_what_a_story_changed_is_told_from_what_came_to_it_and_what_it_made_of_i
 ) -> None:
     one = active(story)
     with contextlib.suppress(Failure):
-        World(fails=fails).tell(chain(in_turn(one), CALL))
-    assert one.changed() == changed
+        World(fails=fails).tell(nest_flows(in_turn(one), CALL))
+    assert one.describe_changes() == changed
 
 
 def test_each_story_tells_what_it_changed_itself() -> None:
     outer, inner = active(garbling), active(lying)
-    World().tell(chain(in_turn(outer, inner), CALL))
-    assert (outer.changed(), inner.changed()) == ('{"temp": 40} → null', "temp 20 → 40")
+    World().tell(nest_flows(in_turn(outer, inner), CALL))
+    assert (outer.describe_changes(), inner.describe_changes()) == ('{"temp": 40} → null', "temp 20 → 40")
 
 
 @pytest.mark.parametrize(

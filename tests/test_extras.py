@@ -1,27 +1,29 @@
 """A part that is not installed, or hidden by a user's file, is named in one line before anything begins."""
 
+import importlib.metadata
 import re
 import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import chaoslab as lab
 from chaoslab import cli
-from chaoslab.agent.assembly import started
+from chaoslab.agent.assembly import make_run_start_event
 from chaoslab.agent.prompts import Prompt
 from chaoslab.base.clock import system
-from chaoslab.base.extras import CORE, MODULES, install_line
+from chaoslab.base.extras import CORE, MODULES, build_install_command
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptStarted
 from chaoslab.core.plan import Plan
 from chaoslab.record.runs import Run
 from chaoslab.scenarios.new_project import render_workflow
-from chaoslab.worlds.local import Local
+from chaoslab.worlds.local import LocalWorld
 from tests.cli_parts import Typed, chaoslab, environment, execute, free_base, prompts
 
 ALL = [module for extra in ("tools", "agent", "charts") for module in MODULES[extra]]
@@ -38,7 +40,10 @@ def without(modules: Sequence[str], *typed: str, folder: Path) -> subprocess.Com
 
 
 def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
-    return [(module, f"{who} needs {module}, which is not installed: {install_line(install)}\n") for module in modules]
+    return [
+        (module, f"{who} needs {module}, which is not installed: {build_install_command(install)}\n")
+        for module in modules
+    ]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +56,7 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
             "report": named("matplotlib", who="chaoslab report", install="charts"),
             "mcp --url http://127.0.0.1:1": named("mcp", "httpx2", who="--url", install="mcp"),
             "mcp --url http://127.0.0.1:1/mcp": named(*MODULES["mcp"], who="--url", install="mcp"),
+            "otlp latest --to http://127.0.0.1:9": named(*MODULES["otel"], who="chaoslab otlp", install="otel"),
             "ui": named("starlette", who="chaoslab ui", install="ui"),
             "model --port 0": named("flask", "waitress", who="chaoslab model", install="tools"),
         }.items()
@@ -66,22 +72,42 @@ def test_each_command_names_what_is_missing(
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("origin", "line"),
+    [
+        ('{"url": "file:///my%20lab", "dir_info": {"editable": true}}', "pip install -e '/my lab[ui]'"),
+        ('{"url": "file:///lab", "dir_info": {}}', "pip install '/lab[ui]'"),
+        ('{"url": "https://x.test/lab", "vcs_info": {"vcs": "git", "commit_id": "a1"}}',
+         "pip install 'chaoslab[ui] @ git+https://x.test/lab@a1'"),
+        ('{"url": "https://x.test/lab.whl", "archive_info": {}}', "pip install 'chaoslab[ui]'"),
+        (None, "pip install 'chaoslab[ui]'"),
+        ("no JSON", "pip install 'chaoslab[ui]'"),
+    ],
+)  # fmt: skip
+def test_an_extra_is_installed_from_where_the_lab_came(
+    origin: str | None, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = SimpleNamespace(read_text={"direct_url.json": origin}.get)
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda **_: [package])
+    assert build_install_command("ui") == line
+
+
 def test_so_does_each_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     done = without(["langchain"], "chaoslab", "agent", folder=tmp_path)
-    needs = f"chaoslab agent needs langchain, which is not installed: {install_line('agent')}\n"
+    needs = f"chaoslab agent needs langchain, which is not installed: {build_install_command('agent')}\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", needs)
     monkeypatch.setitem(sys.modules, "flask", None)
     assert cli.main(["tools"]) == 2
-    line = f"chaoslab tools needs flask, which is not installed: {install_line('tools')}\n"
+    line = f"chaoslab tools needs flask, which is not installed: {build_install_command('tools')}\n"
     assert capsys.readouterr() == ("", line)
 
 
 def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "logs", now=Settings().now)
-    with run.log("info") as log:
-        log.write(started(Settings(), Plan(1), [Prompt(prompt="What is 6 times 7?")], 1, run.now))
+    with run.open_log("info") as log:
+        log.write(make_run_start_event(Settings(), Plan(1), [Prompt(prompt="What is 6 times 7?")], 1, run.now))
         log.write(PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
-    run.make_latest()
+    run.link_as_latest()
     there = set(tmp_path.iterdir())
     for typed in ("lab", "replay", "charts", "model"):
         done = without(ALL, "chaoslab", typed, folder=tmp_path)
@@ -109,7 +135,7 @@ def test_an_extra_that_a_line_names_exists() -> None:
     assert named | MODULES.keys() <= there.keys()
     everything = set(there["all"][0].removeprefix("chaoslab[").removesuffix("]").split(","))
     everything |= set(there["lab"][0].removeprefix("chaoslab[").removesuffix("]").split(","))
-    assert everything | {"all", "dev", "docs", "deepeval", "cluster"} == there.keys(), "DeepEval brings sixty packages"
+    assert everything | {"all", "dev", "docs", "cluster", "otel"} == there.keys()
 
 
 def test_every_install_line_of_the_documents_works_though_no_index_has_the_package() -> None:
@@ -119,7 +145,7 @@ def test_every_install_line_of_the_documents_works_though_no_index_has_the_packa
     lines = [found for path, text in texts.items() for found in re.findall(r"pip install [^`\n]*", text)]
     lines += re.findall("pip install .*", render_workflow("git+https://example.org/chaoslab", test=True))
     lines = [line.replace("\\", "") for line in lines if "pip-audit" not in line]
-    assert len(lines) >= 7
+    assert len(lines) >= 6
     for line in lines:
         found = re.match(r'pip install "chaoslab(?:\[([a-z,]+)\])? @ \$CHAOSLAB"', line)
         assert found is not None, line
@@ -130,10 +156,10 @@ def test_another_python_than_the_labs_is_told_in_a_line(capsys: pytest.CaptureFi
     def lacking(name: str) -> int:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    assert cli._exit_code(lambda: lacking("msgspec")) == 2
+    assert cli._run_for_exit_code(lambda: lacking("msgspec")) == 2
     assert capsys.readouterr().err.startswith(f"this Python ({sys.executable}) lacks msgspec: use the one in")
     with pytest.raises(ModuleNotFoundError):  # a user's own
-        cli._exit_code(lambda: lacking("shop"))
+        cli._run_for_exit_code(lambda: lacking("shop"))
     core = {re.split("[>=]", each)[0] for each in tomllib.loads(PROJECT.read_text())["project"]["dependencies"]}
     modules = {"toxiproxy": "toxiproxy-python", "time_machine": "time-machine", "yaml": "pyyaml"}
     assert {modules.get(name, name) for name in CORE} == core
@@ -159,9 +185,9 @@ def test_the_parts_are_found_where_the_command_itself_is(here: Path, capfd: pyte
     """`chaoslab` does not look in this folder for them, nor does this process; no part that it starts may either."""
     taken(here, *(f"{part}.py" for part in PARTS), "logs.py")
     ports, run = Ports(free_base()), Run.create(Path("logs"), now=Settings().now)
-    variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).environment()
-    with Local(ports, Path("logs"), Path("state.db"), run.folder, variables, system) as world:
-        world.start(now=run.now, toxiproxy=True, model=True)
+    variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).to_environment()
+    with LocalWorld(ports, Path("logs"), Path("state.db"), run.folder, variables, system) as world:
+        world.start_services(now=run.now, toxiproxy=True, model=True)
         assert world.run_agent(["--help"]) == 0
     assert capfd.readouterr().out.startswith("usage: chaoslab agent")
 

@@ -12,12 +12,12 @@ from chaoslab.analysis.verdict import traits
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import BrokenPlugin
 from chaoslab.cli import main
-from chaoslab.config.scenario import from_settings
+from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
-from chaoslab.core.fault import BrokenFault, Fault, load
+from chaoslab.core.fault import BrokenFault, Fault, load_fault
 from chaoslab.core.plan import Choice
 from chaoslab.record.history import History
 from chaoslab.wire import fault_lifecycle
@@ -91,12 +91,24 @@ def test_a_plug_ins_fault_that_corrupts_an_answer_counts_in_mttr_as_the_labs_own
     ]  # it is not installed, and has no traits
     with installed(tmp_path, LIAR, fault="sock"):
         assert find_incidents(story_of("sock")) == []
-        assert (traits.corrupts("sock"), traits.may_succeed("sock"), traits.lasts("sock")) == ("reply", True, False)
+        assert (
+            traits.get_corrupted_side("sock"),
+            traits.can_attempt_succeed("sock"),
+            traits.lasts_until_end("sock"),
+        ) == (
+            "reply",
+            True,
+            False,
+        )
 
 
 def test_a_plug_ins_fault_that_cannot_be_used_has_the_default_traits(tmp_path: Path) -> None:
     with installed(tmp_path, "raise RuntimeError('no')", fault="sock"):
-        assert (traits.corrupts("sock"), traits.is_conditional("sock"), traits.lasts("sock")) == ("", False, False)
+        assert (traits.get_corrupted_side("sock"), traits.is_conditional("sock"), traits.lasts_until_end("sock")) == (
+            "",
+            False,
+            False,
+        )
         assert [i.ending for i in find_incidents(story_of("sock"))] == [Ending.LATE]
 
 
@@ -106,10 +118,10 @@ def test_a_fault_that_is_not_installed_is_looked_for_once(monkeypatch: pytest.Mo
 
     def look(fault: str) -> type[Fault]:
         looked.append(fault)
-        return load(fault)
+        return load_fault(fault)
 
-    monkeypatch.setattr(traits, "load", look)
-    assert {traits.corrupts("nowhere_installed") for _ in range(50)} == {""}
+    monkeypatch.setattr(traits, "load_fault", look)
+    assert {traits.get_corrupted_side("nowhere_installed") for _ in range(50)} == {""}
     assert looked == ["nowhere_installed"]
 
 
@@ -120,7 +132,7 @@ def test_a_failed_attempt_counts_for_the_fault_that_failed_it_whoever_brings_the
     failed = CallFinished(**call_at("search", "search_web", 1, 1, "id"), ok=False, duration_s=2.0, error="timed_out")
     history = story(*events, failed)
     with installed(tmp_path, LIAR, fault="sock"):
-        assert errors(history).by_kind["search timed out"]["timeout"] == 1
+        assert errors(history)["search timed out"]["timeout"] == 1
 
 
 def test_a_plug_ins_fault_works_in_a_trial_and_is_witnessed_by_default(tmp_path: Path) -> None:
@@ -132,7 +144,9 @@ def test_a_plug_ins_fault_works_in_a_trial_and_is_witnessed_by_default(tmp_path:
             lambda _: str(socks()), "How many?", reads=[socks], faults=[lab.inject("sock", "socks", size=7)]
         )
         assert trial.answer == "{'sock': 7}"
-        assert [e.evidence for _, e in trial.history.of(FaultWitnessed)] == ["the changed reply reached the caller"]
+        assert [e.evidence for _, e in trial.history.find_events(FaultWitnessed)] == [
+            "the changed reply reached the caller"
+        ]
 
 
 BUGS = {
@@ -185,9 +199,9 @@ def test_the_labs_own_run_ends_with_a_line_about_such_a_plug_in(here: Path, caps
 def test_a_setting_takes_a_plug_ins_fault_of_its_layer_and_no_other(tmp_path: Path) -> None:
     with installed(tmp_path, LIAR, fault="sock"):
         chosen = Settings().override({"TOXIC_PROB": "0", "ERRORS": "sock:1"})
-        assert [i.choices for i in from_settings(chosen).injections] == [(Choice("sock", 1.0, {}),)]
+        assert [i.choices for i in plan_from_settings(chosen).injections] == [(Choice("sock", 1.0, {}),)]
         with pytest.raises(SettingError, match="TOXICS names 'sock', a fault of the layer meaning: name it in ERRORS"):
-            from_settings(Settings().override({"TOXICS": "sock:1"}))
+            plan_from_settings(Settings().override({"TOXICS": "sock:1"}))
     with pytest.raises(SettingError, match=r"ERRORS=socks should be names with weights like \w+:1"):
         Settings().override({"ERRORS": "socks"})
 
@@ -198,8 +212,10 @@ def test_whether_a_lane_is_needed_is_a_trait() -> None:
         layer = "wire"
         refuses = True
 
-    assert fault_lifecycle.is_refused([ActiveFault("any", "plain", Plain()), ActiveFault("any", "closed", Closed())])
-    assert not fault_lifecycle.is_refused([ActiveFault("any", "plain", Plain())])
+    assert fault_lifecycle.has_refusing_fault(
+        [ActiveFault("any", "plain", Plain()), ActiveFault("any", "closed", Closed())]
+    )
+    assert not fault_lifecycle.has_refusing_fault([ActiveFault("any", "plain", Plain())])
 
 
 # What is wrong with a plug-in is said when it is loaded.
@@ -249,8 +265,8 @@ def test_a_plug_in_that_cannot_be_used_is_said_in_one_line_with_its_package(
 def test_the_methods_may_be_a_plug_ins_own_without_the_base_class(tmp_path: Path) -> None:
     own = "draw = lambda self, dice: self\n    toxics = lambda self: ()\n    witnessed = lambda self, seen: None\n"
     with installed(tmp_path, LIAR.replace("(Fault)", "").replace("    layer", f"    {own}    layer")):
-        assert load("gremlin").__name__ == "Sock"
-        assert traits.corrupts("gremlin") == "reply"
+        assert load_fault("gremlin").__name__ == "Sock"
+        assert traits.get_corrupted_side("gremlin") == "reply"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +275,7 @@ def test_the_methods_may_be_a_plug_ins_own_without_the_base_class(tmp_path: Path
 def test_a_fault_of_the_wire_has_toxics_or_refuses(says: str, tmp_path: Path) -> None:
     witness = "\n    def witnessed(self, seen): ...\n"
     with installed(tmp_path, LIAR.replace('layer = "meaning"', f'layer = "wire"\n    {says}') + witness):
-        assert load("gremlin").layer == "wire"
+        assert load_fault("gremlin").layer == "wire"
 
 
 @pytest.mark.parametrize(

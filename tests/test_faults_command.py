@@ -9,11 +9,12 @@ import pytest
 
 from chaoslab.analysis.measures.delivery import DeliveryCell, DeliveryCounts
 from chaoslab.base import registry
-from chaoslab.base.registry import names
-from chaoslab.core.fault import GROUP, load, trait
+from chaoslab.base.registry import list_plugins
+from chaoslab.core.events import FaultWitnessed
+from chaoslab.core.fault import GROUP, get_trait, load_fault
 from chaoslab.core.inject import inject
 from chaoslab.execution import delivery
-from chaoslab.execution._delivery_calls import SEAMS
+from chaoslab.execution._delivery_calls import SEAMS, get_fault_seams
 from chaoslab.reports import fault_check
 from tests.cli_parts import Typed
 from tests.plugin_parts import installed
@@ -55,7 +56,7 @@ def said(typed: Typed, *arguments: str, code: int = 0) -> str:
 def test_every_fault_is_listed_under_its_family(typed: Typed) -> None:
     text = said(typed)
     families = {part.splitlines()[0]: part for part in text.split("\n\n")}
-    for name, module in registry.bundled("faults").items():
+    for name, module in registry.map_bundled_plugins("faults").items():
         assert re.search(rf"^  {name} +\S", families[module.split(".")[-2]], flags=re.MULTILINE)
     assert max(map(len, text.splitlines())) <= 80
 
@@ -78,9 +79,9 @@ def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(typed: Typ
         assert re.search(rf"Met at a {seam}:\n.* call .*(\n.*)+ fault .*latency: took 0\.50", text)
 
 
-@pytest.mark.parametrize("name", registry.bundled("faults"))
+@pytest.mark.parametrize("name", registry.map_bundled_plugins("faults"))
 def test_each_fault_has_an_example_that_may_be_injected_and_was_seen_in_the_real_world(name: str) -> None:
-    fault = load(name)
+    fault = load_fault(name)
     target = ast.literal_eval(f"({fault.example.partition(', ')[0]},)")
     injection = eval(f"inject({fault.example})", {"inject": inject})  # noqa: S307 - the lab's own
     assert (target, injection.choices[0].fault) == ((name,), name)
@@ -122,16 +123,30 @@ def test_a_number_that_makes_no_sense_is_refused(given: list[str], line: str, ty
     ("tls_failure", "model"), ("stale_context", "model"),
 ])  # fmt: skip
 def test_the_check_makes_the_calls_that_its_faults_need(fault: str, seam: str) -> None:
-    result = delivery.fire_cell(DeliveryCell(fault, seam, 1.0, 12))
+    result = delivery.count_deliveries(DeliveryCell(fault, seam, 1.0, 12))
     assert result.injected >= 5
-    assert result.delivered
+    assert result.is_fully_delivered
 
 
-@pytest.mark.parametrize("fault", [name for name in names(GROUP) if trait(load(name), "of_tools")])
+@pytest.mark.parametrize("fault", [name for name in list_plugins(GROUP) if get_trait(load_fault(name), "of_machine")])
+def test_a_fault_of_the_machine_arrives_at_each_of_its_files_and_commands(fault: str) -> None:
+    call, targets = get_fault_seams(fault)["machine"]
+    cell = DeliveryCell(fault, "machine", 1.0, 2 * len(targets))
+    assert (result := delivery.count_deliveries(cell)).is_fully_delivered
+    assert result.injected >= cell.calls
+    trial = call(cell, inject(fault, targets))
+    assert {event.target for _, event in trial.history.find_events(FaultWitnessed)} == set(targets)
+
+
+def test_a_fault_of_tools_is_not_tried_at_the_machine() -> None:
+    assert {cell.seam for cell in delivery.plan_delivery_cells(["latency"])} == set(SEAMS)
+
+
+@pytest.mark.parametrize("fault", [name for name in list_plugins(GROUP) if get_trait(load_fault(name), "of_tools")])
 def test_a_fault_of_tools_is_refused_at_a_model(fault: str) -> None:
-    refusal = delivery.fire_cell(DeliveryCell(fault, "model", 1.0, 3)).refusal
+    refusal = delivery.count_deliveries(DeliveryCell(fault, "model", 1.0, 3)).refusal
     subject, hint = {"call": ("arguments", "missing_arguments")}.get(
-        trait(load(fault), "corrupts"), ("answers", "confabulation or garbled_answer")
+        get_trait(load_fault(fault), "corrupts"), ("answers", "confabulation or garbled_answer")
     )
     assert refusal == f"{fault} works on the {subject} of tools, and api.openai.com is a model: inject {hint}"
 
@@ -139,20 +154,20 @@ def test_a_fault_of_tools_is_refused_at_a_model(fault: str) -> None:
 def test_a_seam_at_which_a_fault_only_hits_and_never_acts_is_wrong() -> None:
     idle = DeliveryCounts(DeliveryCell("latency", "service", 1.0, 9), eligible=9, scheduled=9)
     met = DeliveryCounts(DeliveryCell("latency", "function", 1.0, 9), eligible=9, scheduled=9, injected=9, witnessed=9)
-    text, well = fault_check.render_foot([met, idle])
+    text, well = fault_check.render_check_summary([met, idle])
     assert "WRONG: latency was never injected at a service" in text
     assert not well
 
 
 def test_every_fault_has_a_seam_but_those_that_exist_in_one_place_alone() -> None:
-    cells = [cell for cell in delivery.plan_cells() if cell.chance == 1.0]
-    refusals = {cell: delivery.find_refusal(cell) for cell in cells}
+    cells = [cell for cell in delivery.plan_delivery_cells() if cell.chance == 1.0]
+    refusals = {cell: delivery.find_refusal_reason(cell) for cell in cells}
     nowhere = {cell.fault for cell in cells} - {cell.fault for cell, refusal in refusals.items() if not refusal}
     assert nowhere == {"container_out_of_memory", "container_partitioned", "container_throttled", "stdout_noise"}
     refused = [DeliveryCounts(cell, refusal=refusals[cell]) for cell in cells if cell.fault in nowhere]
-    assert "WRONG: container_throttled has no seam" in fault_check.render_foot(refused)[0]
+    assert "WRONG: container_throttled has no seam" in fault_check.render_check_summary(refused)[0]
     met = DeliveryCounts(DeliveryCell("latency", "function", 1.0, 9), eligible=9, scheduled=9, injected=9, witnessed=9)
-    text, well = fault_check.render_foot([met, *refused])
+    text, well = fault_check.render_check_summary([met, *refused])
     assert "not tried: container_out_of_memory, container_partitioned, container_throttled; each is done by" in (
         " ".join(text.split())
     )
@@ -197,13 +212,14 @@ def test_a_rate_outside_of_its_exact_interval_is_wrong_and_more_cells_widen_it()
     standard errors, which among a million cells is nothing."""
     cell = DeliveryCell("latency", "function", 1.0, 20_000)
     found = DeliveryCounts(cell, eligible=20_000, scheduled=198, injected=198, witnessed=198)
-    assert fault_check.find_problem(found, 1_000_000).endswith("excludes 1")
+    assert fault_check.describe_delivery_problem(found, 1_000_000).endswith("excludes 1")
     found = DeliveryCounts(replace(cell, chance=0.2), eligible=1000, scheduled=260, injected=260, witnessed=260)
-    assert fault_check.find_problem(found, 1) == "the rate 0.260 [0.216, 0.308] excludes 0.2"
-    assert fault_check.find_problem(found, 1_000_000) == ""
+    assert fault_check.describe_delivery_problem(found, 1) == "the rate 0.260 [0.216, 0.308] excludes 0.2"
+    assert fault_check.describe_delivery_problem(found, 1_000_000) == ""
 
 
 def test_a_cell_without_a_call_proves_nothing() -> None:
     assert (
-        fault_check.find_problem(DeliveryCounts(DeliveryCell("latency", "function", 0.2, 9)), 1) == "no call reached it"
+        fault_check.describe_delivery_problem(DeliveryCounts(DeliveryCell("latency", "function", 0.2, 9)), 1)
+        == "no call reached it"
     )

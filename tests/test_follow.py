@@ -52,7 +52,7 @@ def kinds(records: Sequence[Record]) -> list[tuple[str, str]]:
 
 def test_a_reader_that_is_behind_sees_what_other_parts_wrote_before_a_trial_ended(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
-    with run.log("info") as info, run.log("manager") as manager, run.log("calendar") as calendar:
+    with run.open_log("info") as info, run.open_log("manager") as manager, run.open_log("calendar") as calendar:
         info.write(BEGUN)
         for number in (1, 2):
             info.write(asked(number), trial=f"p{number}.r1")
@@ -63,33 +63,33 @@ def test_a_reader_that_is_behind_sees_what_other_parts_wrote_before_a_trial_ende
             info.write(answered(number), trial=f"p{number}.r1")
         info.write(ENDED)
     watched, lines = LiveRun(), list[str]()
-    for record in History.follow(run.folder):
-        watched.take([record])
-        lines += watched.ended()
+    for record in History.follow_run(run.folder):
+        watched.add_records([record])
+        lines += watched.describe_ended_trials()
     assert [line.split(":")[0].split(", ")[1] for line in lines] == ["met 2 × latency"] * 2
 
 
 def test_each_event_comes_once_and_a_line_without_its_end_waits_for_it(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
-    with Follower(run.folder) as follower, run.log("info") as info:
-        assert follower.new() == []
+    with Follower(run.folder) as follower, run.open_log("info") as info:
+        assert follower.read_new_records() == []
         info.write(BEGUN)
         info.write(asked(1), trial="p1.r1")
-        assert kinds(follower.new()) == [("info", "run_started"), ("info", "prompt_started")]
-        assert follower.new() == []
-        with run.log("manager") as manager:  # a writer that begins later
+        assert kinds(follower.read_new_records()) == [("info", "run_started"), ("info", "prompt_started")]
+        assert follower.read_new_records() == []
+        with run.open_log("manager") as manager:  # a writer that begins later
             manager.write(ARMED, trial="p1.r1")
         whole = (run.folder / "manager.log").read_bytes()
         with (run.folder / "info.log").open("ab") as file:
             file.write(whole[:50])
-        assert kinds(follower.new()) == [("manager", "fault_armed")]
+        assert kinds(follower.read_new_records()) == [("manager", "fault_armed")]
         with (run.folder / "info.log").open("ab") as file:
             file.write(whole[50:] + b"not a line\n")
-        assert kinds(follower.new()) == [("manager", "fault_armed")]
+        assert kinds(follower.read_new_records()) == [("manager", "fault_armed")]
         assert not follower.ended
         with (run.folder / "info.log").open("ab") as file:
             file.write(whole.replace(b"fault_armed", b"unknown"))
-        assert follower.new() == []
+        assert follower.read_new_records() == []
 
 
 def test_of_what_others_wrote_later_a_bounded_reader_reads_no_more_than_a_part(
@@ -97,16 +97,16 @@ def test_of_what_others_wrote_later_a_bounded_reader_reads_no_more_than_a_part(
 ) -> None:
     monkeypatch.setattr(follow_module, "PART", 1000)
     run = Run.create(tmp_path, now=NOW)
-    with Follower(run.folder) as follower, run.log("info") as info, run.log("manager") as manager:
+    with Follower(run.folder) as follower, run.open_log("info") as info, run.open_log("manager") as manager:
         info.write(BEGUN)
         for _ in range(100):
             manager.write(ARMED, trial="p1.r1")
-        first, rest = follower.new(10_000), follower.new(-1)
+        first, rest = follower.read_new_records(10_000), follower.read_new_records(-1)
     assert 1 < len(first) < 20
     assert len(first) + len(rest) == 101
     (run.folder / "info.log").unlink()
     with Follower(run.folder) as follower:  # of a log whose main part is lost
-        assert len(follower.new(10_000)) == 100
+        assert len(follower.read_new_records(10_000)) == 100
 
 
 class Writing(SystemClock):
@@ -123,14 +123,14 @@ class Writing(SystemClock):
 
 def test_it_ends_with_the_run_once_nothing_more_comes(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
-    with run.log("info") as info, run.log("manager") as manager:
+    with run.open_log("info") as info, run.open_log("manager") as manager:
 
         def last() -> None:
             info.write(ENDED)
             manager.write(HEALED, trial="p1.r1")
 
         clock = Writing(lambda: info.write(BEGUN), lambda: info.write(asked(1), trial="p1.r1"), last)
-        found = list(History.follow(run.folder, clock=clock))
+        found = list(History.follow_run(run.folder, clock=clock))
     assert clock.todo == []
     assert kinds(found) == [
         ("info", "run_started"),
@@ -144,21 +144,21 @@ def test_it_reads_what_another_thread_writes_meanwhile(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
 
     def write() -> None:
-        with run.log("info") as info:
+        with run.open_log("info") as info:
             for n in range(1, 400):
                 info.write(asked(n), trial=f"p{n}.r1")
             info.write(ENDED)
 
     writer = threading.Thread(target=write)
     writer.start()
-    found = list(History.follow(run.folder))
+    found = list(History.follow_run(run.folder))
     writer.join()
     assert [record.seq for record in found] == list(range(1, 401))
 
 
 def watched(*events: Event) -> LiveRun:
     seen = LiveRun()
-    seen.take(Record("", 0.0, "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
+    seen.add_records(Record("", 0.0, "run", "p1.r1", "info", n, event) for n, event in enumerate(events))
     return seen
 
 
@@ -171,38 +171,43 @@ def watched(*events: Event) -> LiveRun:
 )
 def test_a_prompt_that_has_ended_is_a_line(error_type: str, said: str) -> None:
     seen = watched(BEGUN, asked(1), answered(1, error_type))
-    assert list(seen.ended()) == [said]
-    assert list(seen.ended()) == []
+    assert list(seen.describe_ended_trials()) == [said]
+    assert list(seen.describe_ended_trials()) == []
 
 
 def test_a_prompt_waits_for_its_lanes_since_only_then_it_is_known_what_it_met() -> None:
     seen = watched(BEGUN, asked(1), ARMED, answered(1))
-    assert list(seen.ended()) == []
-    seen.take([Record("", 0.0, "run", "p1.r1", "manager", n, event) for n, event in enumerate((MET, HEALED))])
-    assert list(seen.ended()) == ["trial   1/2 answered   0.05 s  p1.r1, met latency: What is 6 times 7?"]
-    assert len(list(watched(BEGUN, asked(1), ARMED, answered(1)).ended(all_of_them=True))) == 1
+    assert list(seen.describe_ended_trials()) == []
+    seen.add_records([Record("", 0.0, "run", "p1.r1", "manager", n, event) for n, event in enumerate((MET, HEALED))])
+    assert list(seen.describe_ended_trials()) == [
+        "trial   1/2 answered   0.05 s  p1.r1, met latency: What is 6 times 7?"
+    ]
+    assert len(list(watched(BEGUN, asked(1), ARMED, answered(1)).describe_ended_trials(all_of_them=True))) == 1
 
 
 def test_faults_are_counted_by_name() -> None:
-    (line,) = watched(BEGUN, asked(1), MET, MET, answered(1)).ended()
+    (line,) = watched(BEGUN, asked(1), MET, MET, answered(1)).describe_ended_trials()
     assert ", met 2 × latency: " in line
 
 
 def test_what_happens_now_is_one_line() -> None:
     seen = watched(BEGUN, asked(1), CallStarted(at=AT, tool="search_web"), MET)
-    assert " ".join(seen.now(200).split()) == "trial 1 of 2 · search.search_web · 1 fault · What is 6 times 7?"
-    assert seen.now(30).endswith("…")
-    assert len(seen.now(30)) == 30
-    seen.take([Record("", 0.0, "run", "p1.r1", "info", 9, answered(1))])
-    assert seen.now(200).startswith("━━━━━━━━━━ ")
-    assert watched().now(200).split()[:4] == ["trial", "0", "of", "0"]
+    assert (
+        " ".join(seen.render_progress_line(200).split())
+        == "trial 1 of 2 · search.search_web · 1 fault · What is 6 times 7?"
+    )
+    assert seen.render_progress_line(30).endswith("…")
+    assert len(seen.render_progress_line(30)) == 30
+    seen.add_records([Record("", 0.0, "run", "p1.r1", "info", 9, answered(1))])
+    assert seen.render_progress_line(200).startswith("━━━━━━━━━━ ")
+    assert watched().render_progress_line(200).split()[:4] == ["trial", "0", "of", "0"]
 
 
 @pytest.mark.usefixtures("here")
 def test_the_command_follows_a_run_to_its_end(typed: Typed) -> None:
     run = Run.create(Path("logs"), now=NOW)
-    run.make_latest()
-    with run.log("info") as info:
+    run.link_as_latest()
+    with run.open_log("info") as info:
         for event in (BEGUN, asked(1), answered(1), ENDED):
             info.write(event, trial="p1.r1")
     assert typed.out("follow").splitlines() == [
@@ -229,9 +234,9 @@ def test_a_run_whose_writer_is_gone_is_given_up_after_a_silence(
 ) -> None:
     run = Run.create(here / "logs", now=NOW)
     clock = Passing()
-    with run.log("info") as info:
+    with run.open_log("info") as info:
         info.write(BEGUN)
-    assert kinds(list(History.follow(run.folder, clock=clock))) == [("info", "run_started")]
+    assert kinds(list(History.follow_run(run.folder, clock=clock))) == [("info", "run_started")]
     assert SILENCE_S <= clock.slept_s < SILENCE_S + 1
     monkeypatch.setattr(follow_module, "SILENCE_S", 0.0)
     assert main(["follow", run.name]) == 3
@@ -242,9 +247,9 @@ def test_a_run_whose_writer_is_gone_is_given_up_after_a_silence(
 def test_a_living_writer_may_be_silent_for_long(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
     clock = Passing()
-    with run.log("info") as info:
+    with run.open_log("info") as info:
         info.write(BEGUN)
-        events = History.follow(run.folder, clock=clock)
+        events = History.follow_run(run.folder, clock=clock)
         assert next(events).event == BEGUN
         sleep, clock.sleep = clock.sleep, lambda delay_s: late(delay_s)  # type: ignore[method-assign]
 
@@ -270,9 +275,9 @@ def test_a_living_writer_may_be_silent_for_long(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_the_fate_of_a_log_that_was_read_is_told(fate: Callable[[Path], object], words: str, tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
-    with run.log("info") as info:
+    with run.open_log("info") as info:
         info.write(BEGUN)
     with Follower(run.folder) as follower:
-        follower.new()
+        follower.read_new_records()
         fate(run.folder / "info.log")
-        assert follower.moved() == words
+        assert follower.describe_log_loss() == words

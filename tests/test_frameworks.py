@@ -82,10 +82,13 @@ def test_the_page_is_what_the_results_say(matrix: Callable[..., str]) -> None:
     assert matrix("page", "--print") == PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["plain", "openai_agents"])
-def test_what_the_page_says_of_a_death_happens(name: str) -> None:
-    command = [sys.executable, "-W", "ignore", str(FOLDER / "deaths.py"), name]
+@pytest.mark.parametrize(
+    ("table", "cells", "name"),
+    [("deaths", "deaths", "plain"), ("deaths", "deaths", "openai_agents"), ("coding", "faults", "plain")],
+)
+def test_what_the_page_says_of_a_death_and_of_a_coding_agent_happens(table: str, cells: str, name: str) -> None:
+    command = [sys.executable, "-W", "ignore", str(FOLDER / f"{table}.py"), name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
-    recorded_rows = json.loads((FOLDER / "deaths.json").read_text(encoding="utf-8"))
-    assert json.loads(done.stdout)["deaths"] == recorded_rows[name]["deaths"]
+    recorded_rows = json.loads((FOLDER / f"{table}.json").read_text(encoding="utf-8"))
+    assert json.loads(done.stdout)[cells] == recorded_rows[name][cells]

@@ -1,4 +1,4 @@
-"""Stand-ins from an OpenAPI document and from the tools of an MCP server: their state, their scenarios, bad input."""
+"""Fakes from an OpenAPI document and from the tools of an MCP server: their state, their scenarios, bad input."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.seams.services.app import AppRequest
-from chaoslab.surfaces.projects import Personal, Project
+from chaoslab.surfaces.projects import PersonalDataMasker, Project
 from chaoslab.surfaces.schemas import mcp_tools
 from chaoslab.surfaces.schemas._state import CallRefused
 from chaoslab.surfaces.schemas.mcp_tools import make_api, request_tools
@@ -72,7 +72,7 @@ TOOLS = [
 
 
 def made_of(name: str, *, seed: int = 1, on: bool = True) -> Project:
-    personal = Personal(on=on)
+    personal = PersonalDataMasker(on=on)
     return build_project(read_api(DOCUMENTS / name, personal=personal, seed=seed), most=20, personal=personal)
 
 
@@ -116,9 +116,20 @@ def test_a_function_says_what_its_operation_does(words: dict[str, str], says: st
     operation = {"operationId": "pay", "responses": {"200": {"description": "ok"}}, **words}
     document = {"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {"/pay": {"post": operation}}}
     (tmp_path / "api.json").write_text(json.dumps(document))
-    personal = Personal(on=True)
+    personal = PersonalDataMasker(on=True)
     project = build_project(read_api(tmp_path / "api.json", personal=personal, seed=1), most=1, personal=personal)
     assert f'def pay():\n    "{says}"\n' in project.files["stand_ins.py"]
+
+
+def test_personal_data_is_masked_alike_everywhere() -> None:
+    personal = PersonalDataMasker()
+    assert personal.mask_text("Refund Ann@shop.test, card 4111111111111111") == "Refund <e-mail 1>, card <card 1>"
+    private = {"email": "ann@shop.test", "card": "4111 1111 1111 1111", "phone": "+49 170 1234567"}
+    assert personal.mask_value(private) == {"email": "<e-mail 1>", "card": "<card 1>", "phone": "<phone 1>"}
+    public = {"at": "2026-06-01T09:00:00Z", "order": 17, "id": "1234567890123456", "ip": "10.0.0.1"}
+    assert personal.mask_value(public) == public
+    assert personal.masked_counts == {"e-mail": 1, "card": 1, "phone": 1}
+    assert PersonalDataMasker(on=False).mask_text("ann@shop.test") == "ann@shop.test"
 
 
 def test_what_is_created_is_kept_changed_and_removed() -> None:
@@ -139,6 +150,9 @@ def test_what_is_created_is_kept_changed_and_removed() -> None:
             service.call(gone, {"orderId": "ord_102"})
     with pytest.raises(CallRefused, match="404"):
         service.call("refundOrder", {"orderId": "ord_102", "amount": 1})
+    for wrong in ("many", True, None, 1.5):
+        with pytest.raises(CallRefused, match=r"400 quantity (should be of type integer|is missing)"):
+            service.call("createOrder", {"productId": 7, "quantity": wrong})
     assert service.state() == {}
     assert service.call("createOrder", {"productId": 7, "quantity": 1})["id"] == "ord_103"  # no id is given twice
     service.fresh()
@@ -186,7 +200,7 @@ def test_a_project_depends_on_the_document_and_the_seed_alone_and_holds_no_secre
     assert "sk-abc" not in "".join(made.files.values())
     assert "sk-abc" in plain.files["service.json"]
     lacking = "\n".join(made.lacking)
-    for word in ("auth: token (http)", "oneOf", "links", "callbacks"):
+    for word in ("auth: token (http)", "oneOf", "links", "callbacks", "the cookie lang is no parameter of the tool"):
         assert word in lacking
     functions = [each for each in ast.parse(made.files["stand_ins.py"]).body if isinstance(each, ast.FunctionDef)]
     assert {"pay", "get_health"} <= {each.name for each in functions}
@@ -230,12 +244,58 @@ def test_a_schema_that_holds_itself_ends() -> None:
     assert issue["author"] == {"login": "ann", "friends": [None]}
 
 
+def test_a_thing_alone_is_kept_if_it_can_be_changed_and_a_parameter_may_have_content(tmp_path: Path) -> None:
+    fine = {"200": {"content": {"application/json": {"schema": {"type": "object", "properties": {"a": WHOLE}}}}}}
+    exact = {"content": {"application/json": {"schema": {**WHOLE, "minimum": 7, "maximum": 7}}}}
+    asks = [{"in": "query", "name": "size", **exact}]
+    paths = {
+        "/me": {"get": {"responses": fine}, "put": {"responses": fine}},
+        "/health": {"get": {"responses": fine, "parameters": asks}},
+    }
+    head = {"openapi": "3.1.0", "info": {"title": "Me", "version": "1"}, "servers": [{"url": "https://me.test"}]}
+    (tmp_path / "me.json").write_text(json.dumps({**head, "paths": paths}))
+    api = read_api(tmp_path / "me.json", personal=PersonalDataMasker(), seed=1)
+    found = [(each.method, each.path, each.does, each.arguments) for each in api.operations]
+    assert found == [("GET", "/me", "read", {}), ("PUT", "/me", "replace", {}), ("GET", "/health", "do", {"size": 7})]
+
+
 # MCP.
 
 
 def notes() -> Service:
-    api = make_api("Notes", TOOLS, "tools.json", personal=Personal(), seed=1)
-    return Service(json.loads(build_project(api, most=20, personal=Personal()).files["service.json"]))
+    api = make_api("Notes", TOOLS, "tools.json", personal=PersonalDataMasker(), seed=1)
+    return Service(json.loads(build_project(api, most=20, personal=PersonalDataMasker()).files["service.json"]))
+
+
+YES_NO = {"type": "boolean"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "sample"),
+    [
+        (YES_NO, True),
+        ({**WHOLE, "minimum": 3, "maximum": 3}, 3),
+        ({**WHOLE, "exclusiveMinimum": 3, "exclusiveMaximum": 5}, 4),
+        ({**WHOLE, "minimum": -2, "maximum": -2}, -2),
+        ({"type": "number", "minimum": 2.504, "maximum": 2.504}, 2.5),
+        ({**TEXT, "format": "date"}, "2026-01-01"),
+        ({**TEXT, "minLength": 5}, "valxx"),
+        ({**TEXT, "maxLength": 2}, "va"),
+        ({**TEXT, "maxLength": 0}, ""),
+        ({"type": "array", "items": YES_NO}, [True]),
+        ({"type": "array", "items": YES_NO, "minItems": 2}, [True, True]),
+        ({"type": "object", "properties": {"a": {**YES_NO, "readOnly": True}, "b": YES_NO}}, {"b": True}),
+        ({"anyOf": [{"type": "null"}, YES_NO]}, True),
+        ({"allOf": [{"properties": {"a": YES_NO}}, {"properties": {"b": YES_NO}}]}, {"a": True, "b": True}),
+        ({**WHOLE, "enum": [4]}, 4),
+        ({**WHOLE, "const": 4}, 4),
+        ({**WHOLE, "example": 4}, 4),
+        ({}, "val"),
+    ],
+)
+def test_a_sample_keeps_to_its_schema(schema: dict[str, Any], sample: Any) -> None:
+    api = make_api("Notes", [tool("set", None, "val", val=schema)], "tools.json", personal=PersonalDataMasker(), seed=1)
+    assert api.operations[0].arguments == {"val": sample}
 
 
 def test_a_list_of_tools_becomes_scenarios_that_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,6 +308,16 @@ def test_a_list_of_tools_becomes_scenarios_that_pass(tmp_path: Path, capsys: pyt
     assert "reads: ['stand_ins:get_note', 'stand_ins:listNotes']" in scenario
     assert "idempotent: [delete_note]" in scenario
     assert main(["test", str(out), "--no-logs", "-q"]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("list_tool", "lost"), [("list_notes", True), ("list_tags", False)])
+def test_a_reply_is_lost_only_where_a_client_can_find_out_what_was_done(list_tool: str, *, lost: bool) -> None:
+    create = tool("create_note", {"destructiveHint": False}, "text", text=TEXT)
+    tools = [create, tool(list_tool, {"readOnlyHint": True})]
+    api = make_api("Notes", tools, "tools.json", personal=PersonalDataMasker(), seed=1)
+    assert (
+        "fault: lost_reply" in "".join(build_project(api, most=20, personal=PersonalDataMasker()).files.values())
+    ) is lost
 
 
 def test_an_mcp_client_meets_the_stand_in_and_its_state() -> None:
@@ -343,7 +413,7 @@ def test_a_call_that_is_too_long_for_a_prompt_is_in_no_scenario(tmp_path: Path, 
     }  # fmt: skip
     (tmp_path / "api.json").write_text(json.dumps(document))
     told = typed("from-openapi", tmp_path / "api.json", "--out", tmp_path / "chaos")
-    assert "POST /a: its example is too long for a scenario; it has a stand-in" in told.out + told.err
+    assert "POST /a: its example is too long for a scenario; it has a fake" in told.out + told.err
     assert typed("test", tmp_path / "chaos", "--no-logs", "-q").code == 0
 
 

@@ -7,11 +7,11 @@ import gc
 import subprocess
 import sys
 
-from chaoslab.base.garbage import no_garbage
+from chaoslab.base.garbage import pause_collector
 
 HEAD = """
 import gc, weakref
-from chaoslab.base.garbage import no_garbage
+from chaoslab.base.garbage import pause_collector
 
 class Node:
     def __init__(self):
@@ -20,7 +20,7 @@ class Node:
 gc.collect()
 """
 COLLECTED_LATER = """
-with no_garbage():
+with pause_collector():
     assert not gc.isenabled()
     gone = weakref.ref(Node())
     kept = [Node() for _ in range(10_000)]
@@ -37,7 +37,7 @@ def test_what_was_left_is_collected_later() -> None:
 def test_a_collector_that_was_off_stays_off() -> None:
     gc.disable()
     try:
-        with no_garbage():
+        with pause_collector():
             pass
         assert not gc.isenabled()
     finally:

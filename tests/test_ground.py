@@ -63,8 +63,8 @@ def outcome(agent: Callable[[str], str], fault: Any = LOST, **options: Any) -> l
 def test_the_twins_answer_without_what_it_rests_on_is_a_false_success() -> None:
     trial = outcome(claims_by_default)
     assert (trial.outcome, trial.verdict.correct) == ("false_success", False)
-    assert trial.why == "the answer is its twin's, and rests on run_tests, which it never got an answer of"
-    assert [(event.tool, event.answer) for _, event in trial.history.of(GroundLost)] == [("run_tests", True)]
+    assert trial.why == "the answer is its twin's, and rests on run_tests, which never answered"
+    assert [(event.tool, event.answer) for _, event in trial.history.find_events(GroundLost)] == [("run_tests", True)]
 
 
 def test_facts_that_it_shows_change_nothing_about_that() -> None:
@@ -80,14 +80,26 @@ def test_an_answer_with_the_facts_in_other_words_is_open_without_its_ground() ->
 def test_a_read_that_nothing_rests_on_changes_nothing() -> None:
     trial = outcome(claims_whatever_it_reads)
     assert trial.outcome == "correct"
-    assert [(event.answer, event.effects) for _, event in trial.history.of(GroundLost)] == [(False, False)]
+    assert [(event.answer, event.effects) for _, event in trial.history.find_events(GroundLost)] == [(False, False)]
+
+
+def test_a_ground_is_not_the_only_one_where_another_call_was_answered() -> None:
+    def asks_both(prompt: str) -> str:
+        price()
+        return claims_by_default(prompt)
+
+    def price() -> int:
+        return 30
+
+    trial = lab.run(asks_both, "Do the tests pass?", reads=[run_tests, price], faults=[LOST])
+    assert (trial.outcome, [event.sole for _, event in trial.history.find_events(GroundLost)]) == ("unknown", [False])
 
 
 @pytest.mark.parametrize("agent", [asks_elsewhere, asks_again])
 def test_the_value_from_elsewhere_or_at_another_try_is_ground_enough(agent: Callable[[str], str]) -> None:
     trial = outcome(agent, lab.inject("refused", "run_tests", calls=[1]))
     assert trial.outcome == "correct"
-    assert not list(trial.history.of(GroundLost))
+    assert not list(trial.history.find_events(GroundLost))
 
 
 def test_an_effect_that_rests_on_a_lost_read_is_open() -> None:
@@ -107,7 +119,7 @@ def test_an_effect_that_rests_on_a_lost_read_is_open() -> None:
 
     trial = lab.run(guesses, "Pay.", reads=[price], tools=[pay], faults=[lab.inject("refused", "price")])
     assert (trial.outcome, trial.verdict.world) == ("unknown", "as asked")
-    assert trial.why == "what it did rests on price, which it never got an answer of"
+    assert trial.why == "what it did rests on price, which never answered"
 
 
 def test_a_log_tells_the_same_as_the_trial(tmp_path: Any) -> None:
@@ -160,7 +172,7 @@ def test_a_poll_that_never_read_its_end_is_never_certainly_correct(
 ) -> None:
     trial = poll(polls(until, said, said, pending), **when)
     assert trial.outcome == "unknown", trial.why
-    assert "job_state, which it never got" in trial.why
+    assert "job_state, which never answered" in trial.why
 
 
 def numbered_state(job: str, look: int) -> str:  # noqa: ARG001

@@ -18,7 +18,7 @@ STARTED = RunStarted(seed=3, settings={}, plan={}, prompts=1, now=NOW, model="an
 def told(folder: Path) -> list[str]:
     """All that the readers of a run say of its end."""
     story = show.render_stories(History.read(folder)).splitlines()[-1].split(":", 1)[1].strip()
-    report = RunReport.read(folder)
+    report = RunReport.from_folder(folder)
     listed = " ".join(runs.read_run_line(folder).in_words().split())
     return [
         story,
@@ -30,7 +30,7 @@ def told(folder: Path) -> list[str]:
 
 def test_a_run_is_still_running_while_its_writer_lives(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
-    with run.log("info") as log, run.log("info"):  # two writers of one log
+    with run.open_log("info") as log, run.open_log("info"):  # two writers of one log
         log.write(STARTED)
         log.write(PromptStarted(prompt_index=1, prompt="go"), trial="p1.r1")
         assert told(run.folder) == ["it is still running", "it is still running", "still running", "still running"]

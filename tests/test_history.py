@@ -29,7 +29,7 @@ from chaoslab.core.events import (
 from chaoslab.lab import launch, recorded_run
 from chaoslab.lab.recorded_run import Unrepeatable
 from chaoslab.record import lines as log_lines
-from chaoslab.record.history import History, unread
+from chaoslab.record.history import History, describe_unreadable_lines
 from chaoslab.record.lines import LINE_MAX, Record, parse_line
 from chaoslab.record.log import encode_event
 from chaoslab.record.runs import Run
@@ -61,11 +61,13 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bytes]]:
     """The lines of a run in virtual time, by file, with an event of every kind in them."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "mine.json").write_text(json.dumps(ASKED))
-    chosen = settings.load((*FAULTS, f"PROMPTS={folder / 'mine.json'}"), environment={}, env_file=folder / ".env")
-    asked = launch.check(chosen)
-    spec = launch.make_spec(chosen, asked)
+    chosen = settings.load_settings(
+        (*FAULTS, f"PROMPTS={folder / 'mine.json'}"), environment={}, env_file=folder / ".env"
+    )
+    asked = launch.read_and_check_inputs(chosen)
+    spec = launch.make_lab_spec(chosen, asked)
     run = Run.create(folder / "logs", now=spec.now, name=spec.name)
-    assert launch.carry_out(spec, run.folder) == 0
+    assert launch.run_and_write_trials(spec, run.folder) == 0
     lines = {path.name: path.read_bytes().splitlines(keepends=True) for path in sorted(run.folder.glob("*.log"))}
     there = {json.loads(line)["kind"] for each in lines.values() for line in each}
     envelope = {key: value for key, value in json.loads(lines["info.log"][1]).items() if key in ENVELOPE}
@@ -99,17 +101,17 @@ def write(folder: Path, lines: dict[str, list[bytes]]) -> Path:
 
 def replay(folder: Path) -> None:
     """Reads the log as a replay does before it runs anything."""
-    run = recorded_run.read(str(folder))
-    trials = recorded_run.choose_trials(run, ())
-    recorded_run.make_spec(run)
-    assert [run.number(trial) for trial in trials]
+    run = recorded_run.read_recorded_run(str(folder))
+    trials = recorded_run.select_trials_by_name(run, ())
+    recorded_run.make_replay_spec(run)
+    assert [run.get_trial_number(trial) for trial in trials]
 
 
 READERS: dict[str, Callable[[Path], object]] = {
     "show": lambda folder: show.render_stories(History.read(folder)),
     "summary": lambda folder: summary(History.read(folder)),
     "replay": replay,
-    "charts": lambda folder: charts.draw(Frames(History.read(folder))),
+    "charts": lambda folder: charts.draw_charts(Frames(History.read(folder))),
 }
 QUICK = ("show", "summary", "replay")
 
@@ -163,7 +165,7 @@ def test_what_is_left_of_such_lines_can_be_drawn(logs: dict[str, list[bytes]], t
         (tmp_path / f"{kind}.log").write_bytes(
             b"".join(spoilt(line, field, value) for field in held for value in VALUES)
         )
-    charts.write(charts.render_pngs(charts.draw(Frames(History.read(write(tmp_path, logs))))), tmp_path)
+    charts.write_charts(charts.render_pngs(charts.draw_charts(Frames(History.read(write(tmp_path, logs))))), tmp_path)
 
 
 def test_any_line_may_be_lost(logs: dict[str, list[bytes]], tmp_path: Path) -> None:
@@ -253,7 +255,7 @@ def test_a_field_that_is_left_out_has_its_default_each_time_its_own(logs: dict[s
     ],
 )
 def test_the_lines_that_could_not_be_read_are_named(numbers: list[int], line: str) -> None:
-    assert unread("info.log", numbers) == line
+    assert describe_unreadable_lines("info.log", numbers) == line
 
 
 NO_REPLAY = ("values_drawn", "chance_set")
@@ -294,7 +296,7 @@ def test_a_line_is_as_long_as_what_is_read_at_once_with_its_end(
     monkeypatch.setattr(log_lines, "LINE_MAX", 8)
     log = tmp_path / "info.log"
     log.write_bytes(b"1234567\n12345678\n" + b"x" * 20 + b"\nnext\n" + b"y" * 8)
-    assert list(log_lines.lines_of(log)) == [b"1234567\n", b"12345678", b"xxxxxxxx", b"next\n", b"yyyyyyyy"]
+    assert list(log_lines.iterate_lines(log)) == [b"1234567\n", b"12345678", b"xxxxxxxx", b"next\n", b"yyyyyyyy"]
 
 
 # What a log has no place for.
@@ -323,16 +325,16 @@ def test_a_run_of_functions_tells_nothing_of_its_agents_waits_fallbacks_and_mode
     events: list[Event], of_functions: bool
 ) -> None:
     found = story(*events)
-    assert found.of_functions is of_functions
-    assert [found.has(kind) for kind in (Usage, Retry, Fallback)] == [not of_functions] * 3
-    assert [found.has(kind) for kind in (Effect, FaultWitnessed)] == [True, True]
+    assert found.is_user_agent_run is of_functions
+    assert [found.would_log(kind) for kind in (Usage, Retry, Fallback)] == [not of_functions] * 3
+    assert [found.would_log(kind) for kind in (Effect, FaultWitnessed)] == [True, True]
 
 
 def test_a_base_of_kinds_finds_the_events_of_all_of_them() -> None:
     events = [ended("function"), sample(Usage), sample(FaultWitnessed), sample(Retry)]
     found = story(*events)
-    assert [event for _, event in found.of(AttemptEvent)] == [events[0], events[2], events[3]]
-    assert [event for _, event in found.of(Usage)] == [events[1]]
+    assert [event for _, event in found.find_events(AttemptEvent)] == [events[0], events[2], events[3]]
+    assert [event for _, event in found.find_events(Usage)] == [events[1]]
 
 
 def test_a_text_that_recurs_in_a_log_is_kept_once(logs: dict[str, list[bytes]]) -> None:

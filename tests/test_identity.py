@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.base.identity import ALONE, TOGETHER_S, Request, Requests, TrialId, canonical, request_id
+from chaoslab.base.identity import ALONE, TOGETHER_S, Request, Requests, TrialId, canonical, make_request_id
 
 CHARGE = {"amount": 5, "to": "Ana"}
 RUNS = st.text(st.sampled_from("abcXYZ019_-"), min_size=1, max_size=64)
@@ -60,7 +60,7 @@ def test_one_value_has_one_spelling_that_of_json(value: dict[str, object]) -> No
 
 def test_an_id_names_all_that_makes_a_request_and_is_the_same_everywhere() -> None:
     ids = {
-        request_id(*wish)
+        make_request_id(*wish)
         for wish in [
             ("t1", "charge", CHARGE, 1), ("t2", "charge", CHARGE, 1), ("t1", "refund", CHARGE, 1),
             ("t1", "charge", {"amount": 6, "to": "Ana"}, 1), ("t1", "charge", CHARGE, 2),
@@ -68,36 +68,36 @@ def test_an_id_names_all_that_makes_a_request_and_is_the_same_everywhere() -> No
     }  # fmt: skip
     assert len(ids) == 5
     assert all(len(one) == 32 and int(one, 16) >= 0 for one in ids)
-    assert request_id("t1", "charge", CHARGE, 1) == "d93d454f90a8a7e8e0fdda05d01fc53a"
+    assert make_request_id("t1", "charge", CHARGE, 1) == "d93d454f90a8a7e8e0fdda05d01fc53a"
 
 
 def test_after_a_failure_the_same_wish_is_the_same_request() -> None:
     requests = book()
-    first = requests.ask("bank", "charge", CHARGE)
-    assert [first.next_attempt(), first.next_attempt()] == [1, 2]
-    again = requests.ask("bank", "charge", {"to": "Ana", "amount": 5})
+    first = requests.find_or_create("bank", "charge", CHARGE)
+    assert [first.count_attempt(), first.count_attempt()] == [1, 2]
+    again = requests.find_or_create("bank", "charge", {"to": "Ana", "amount": 5})
     assert again is first
-    assert again.next_attempt() == 3
+    assert again.count_attempt() == 3
 
 
 def test_after_an_answer_the_same_wish_is_a_new_request() -> None:
     requests = book()
-    first = requests.ask("bank", "charge", CHARGE)
-    requests.answered(first)
-    second = requests.ask("bank", "charge", CHARGE)
+    first = requests.find_or_create("bank", "charge", CHARGE)
+    requests.mark_answered(first)
+    second = requests.find_or_create("bank", "charge", CHARGE)
     assert second.id != first.id
     assert (first.number, second.number, second.attempts) == (1, 2, 0)
 
 
 def test_a_replanned_effect_carries_the_id_it_had_and_a_safe_request_a_new_one() -> None:
     requests = book()
-    charge = requests.ask("bank", "charge", CHARGE)
-    requests.answered(charge)
-    look = requests.ask("bank", "balance", {}, safe=True)
-    requests.answered(look)
+    charge = requests.find_or_create("bank", "charge", CHARGE)
+    requests.mark_answered(charge)
+    look = requests.find_or_create("bank", "balance", {}, safe=True)
+    requests.mark_answered(look)
     requests.restart_prompt()
-    assert requests.ask("bank", "charge", CHARGE) is charge
-    looked = requests.ask("bank", "balance", {}, safe=True)
+    assert requests.find_or_create("bank", "charge", CHARGE) is charge
+    looked = requests.find_or_create("bank", "balance", {}, safe=True)
     assert looked.id != look.id
     assert looked.number == 3
 
@@ -107,9 +107,9 @@ def test_an_effect_wanted_twice_is_wanted_twice_after_replanning_too() -> None:
     ids = []
     for _ in range(2):
         for _ in range(2):
-            charge = requests.ask("bank", "charge", CHARGE)
+            charge = requests.find_or_create("bank", "charge", CHARGE)
             ids.append(charge.id)
-            requests.answered(charge)
+            requests.mark_answered(charge)
         requests.restart_prompt()
     assert ids[:2] == ids[2:]
     assert len(set(ids)) == 2
@@ -117,38 +117,44 @@ def test_an_effect_wanted_twice_is_wanted_twice_after_replanning_too() -> None:
 
 def test_a_turn_that_starts_over_leaves_the_effects_of_earlier_turns_done() -> None:
     requests = book()
-    first = requests.ask("bank", "charge", CHARGE)
-    requests.answered(first)
+    first = requests.find_or_create("bank", "charge", CHARGE)
+    requests.mark_answered(first)
     requests.begin_turn(2)
-    second = requests.ask("bank", "charge", CHARGE)
-    requests.answered(second)
+    second = requests.find_or_create("bank", "charge", CHARGE)
+    requests.mark_answered(second)
     requests.restart_prompt()
-    assert requests.ask("bank", "charge", CHARGE) is second
+    assert requests.find_or_create("bank", "charge", CHARGE) is second
     assert second.id != first.id
 
 
 def test_requests_are_numbered_per_target_in_the_order_first_asked() -> None:
     requests = book()
     asked = [("bank", 1), ("search", 1), ("bank", 2), ("bank", 1), ("search", 2)]
-    assert [requests.ask(target, f"{target}_tool", {"n": n}).number for target, n in asked] == [1, 1, 2, 1, 2]
+    assert [requests.find_or_create(target, f"{target}_tool", {"n": n}).number for target, n in asked] == [
+        1,
+        1,
+        2,
+        1,
+        2,
+    ]
 
 
 def test_each_trial_has_ids_of_its_own() -> None:
-    one, two = (Requests(TrialId("run", 1, repeat)).ask("bank", "charge", CHARGE).id for repeat in (1, 2))
+    one, two = (Requests(TrialId("run", 1, repeat)).find_or_create("bank", "charge", CHARGE).id for repeat in (1, 2))
     assert one != two
-    assert Requests(TrialId("run", 1, 1)).ask("bank", "charge", CHARGE).id == one
+    assert Requests(TrialId("run", 1, 1)).find_or_create("bank", "charge", CHARGE).id == one
 
 
 def asked(book: Requests, now_s: float) -> Request:
-    request = book.ask("bank", "charge", CHARGE, now_s=now_s)
-    request.begin(now_s)
+    request = book.find_or_create("bank", "charge", CHARGE, now_s=now_s)
+    request.begin_attempt(now_s)
     return request
 
 
 def ended(book: Requests, request: Request, *, ok: bool) -> None:
-    request.end()
+    request.end_attempt()
     if ok:
-        book.answered(request)
+        book.mark_answered(request)
 
 
 def test_equal_calls_that_are_made_together_are_requests_of_their_own() -> None:
@@ -185,5 +191,5 @@ def test_beside_one_that_hangs_and_one_that_was_answered_an_equal_call_is_new() 
 
 def test_where_no_end_is_told_an_equal_call_is_another_attempt() -> None:
     requests = book()
-    first = requests.ask("bank", "charge", CHARGE)
-    assert [first.next_attempt(), requests.ask("bank", "charge", CHARGE).next_attempt()] == [1, 2]
+    first = requests.find_or_create("bank", "charge", CHARGE)
+    assert [first.count_attempt(), requests.find_or_create("bank", "charge", CHARGE).count_attempt()] == [1, 2]

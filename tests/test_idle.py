@@ -136,9 +136,11 @@ def test_what_limits_have_kept_from_hitting_is_told_with_them() -> None:
     held = [FaultHeldBack(injection="it", at=at, tool="look", limit=limit) for limit in limits]
     call = CallStarted(**call_at("look", "look", 1, 1, ""), arguments={})
     found = IdleInjections()
-    found.take(history(call, *held), [it])
-    assert found.in_words(called=True) == ["'it' hit nothing: held back by share 0.1 (2 times), faults 1 (1 time)"]
+    found.add_trial(history(call, *held), [it])
+    assert found.describe_idle_injections(called=True) == [
+        "'it' hit nothing: held back by share 0.1 (2 times), faults 1 (1 time)"
+    ]
     hit = [kind(**fault_at("latency", "it", "look", 1, 1, "")) for kind in (FaultScheduled, FaultInjected)]
-    found.take(history(call, *hit), [it])
-    assert found.in_words() == []
-    assert not found.wants([it])
+    found.add_trial(history(call, *hit), [it])
+    assert found.describe_idle_injections() == []
+    assert not found.register_injections([it])

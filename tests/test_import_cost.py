@@ -11,7 +11,7 @@ from chaoslab.record.runs import Run
 from tests.event_parts import run_started
 
 HEAVY = {
-    "bs4", "deep_translator", "docker", "flask", "greenlet", "groq", "httpx", "langchain", "langchain_core",
+    "docker", "flask", "greenlet", "groq", "httpx", "langchain", "langchain_core",
     "langchain_groq", "langgraph",
     "matplotlib", "numpy", "openai", "pandas", "pydantic", "requests", "rich", "sqlite3", "time_machine", "toxiproxy",
     "waitress", "werkzeug",
@@ -43,7 +43,7 @@ def test_a_manager_loads_no_loop_and_a_refused_agent_no_agent(tmp_path: Path) ->
 
 def test_reading_a_run_loads_no_world(tmp_path: Path) -> None:
     run = Run("mine", tmp_path / "mine", 0.0, "2026-06-01T09:00:00Z")
-    with run.log("info") as info:
+    with run.open_log("info") as info:
         info.write(run_started(now=run.now))
         info.write(PromptStarted(prompt_index=1, prompt="What is 6 times 7?"), trial="p1.r1")
     for command in (["show"], ["summary"], ["report", "--format", "html"]):
@@ -51,6 +51,13 @@ def test_reading_a_run_loads_no_world(tmp_path: Path) -> None:
         measured = f"('chaoslab.analysis.measures.run_report' in sys.modules) is {command != ['show']}"
         loaded = loaded_by(f"import sys\nfrom chaoslab.cli import main\nassert main({given}) == 0\nassert {measured}")
         assert loaded & HEAVY == set()
+
+
+def test_a_trial_loads_no_pytest_and_its_agent_may() -> None:
+    run = "import chaoslab as lab\nassert lab.run(lambda _: 'x', 'go', effects=[]).answer == 'x'"
+    loaded = loaded_by(run)
+    assert ("time_machine" in loaded, "pytest" in loaded, "_pytest" in loaded) == (True, False, False)
+    assert "pytest" in loaded_by(f"{run}\nimport pytest\nassert pytest.raises")
 
 
 def test_what_is_loaded_would_be_seen() -> None:

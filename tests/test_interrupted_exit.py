@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import sys
-from chaoslab.base.commandline import interrupted
+from chaoslab.base.commandline import get_interrupt_exit_code
 
 
 def main():
@@ -26,7 +26,11 @@ IN_A_TEXT = "exec('raise KeyboardInterrupt')"
 
 @pytest.mark.parametrize(
     ("strike", "code", "ends_with"),
-    [("raise KeyboardInterrupt", "interrupted()", 130), (IN_A_TEXT, "interrupted()", 130), (IN_A_TEXT, "130", -2)],
+    [
+        ("raise KeyboardInterrupt", "get_interrupt_exit_code()", 130),
+        (IN_A_TEXT, "get_interrupt_exit_code()", 130),
+        (IN_A_TEXT, "130", -2),
+    ],
     ids=["in a line", "in a text that is executed", "in such a text, if nothing were done about it"],
 )
 def test_it_ends_with_its_code(tmp_path: Path, strike: str, code: str, ends_with: int) -> None:

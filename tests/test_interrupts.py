@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from chaoslab.agent.assembly import started
+from chaoslab.agent.assembly import make_run_start_event
 from chaoslab.base import interrupts
-from chaoslab.base.interrupts import SIGNALS, Flag, Interrupts, heard_outside_imports
+from chaoslab.base.interrupts import SIGNALS, Flag, Interrupts, interrupt_outside_imports
 from chaoslab.cli import main
 from chaoslab.config.settings import Settings
 from chaoslab.core.plan import Plan
@@ -30,18 +30,18 @@ def test_a_signal_is_kept_until_it_may_be_heard(number: signal.Signals) -> None:
     with Interrupts(patience_s=DEADLINE_S) as interrupts:
         signal.raise_signal(number)
         written = "whole"
-        with pytest.raises(KeyboardInterrupt), interrupts.interruptible():
+        with pytest.raises(KeyboardInterrupt), interrupts.raise_on_signal():
             written = "half"
     assert written == "whole"
 
 
 def test_within_what_may_be_left_it_is_heard_at_once_and_only_once() -> None:
     with Interrupts() as interrupts:
-        with pytest.raises(KeyboardInterrupt), interrupts.interruptible():
+        with pytest.raises(KeyboardInterrupt), interrupts.raise_on_signal():
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
-        with interrupts.interruptible():
+        with interrupts.raise_on_signal():
             pass  # what winds up is not interrupted again
 
 
@@ -54,10 +54,10 @@ def test_one_that_comes_again_a_moment_later_is_the_same(monkeypatch: pytest.Mon
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("chaoslab.base.interrupts.select.select", moment)
-    with pytest.raises(KeyboardInterrupt), Interrupts() as heard, heard.interruptible():
+    with pytest.raises(KeyboardInterrupt), Interrupts() as heard, heard.raise_on_signal():
         signal.raise_signal(signal.SIGINT)
     assert again == [interrupts.LATE_S]
-    with Interrupts() as calm, calm.interruptible():
+    with Interrupts() as calm, calm.raise_on_signal():
         pass
     assert again == [interrupts.LATE_S], "nothing is waited for where none came"
 
@@ -114,18 +114,18 @@ def waiting(_: object) -> None:
 
 
 def test_an_import_is_brought_to_its_end_before_it_is_heard(imported: Callable[..., dict[str, object]]) -> None:
-    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+    with pytest.raises(KeyboardInterrupt), interrupt_outside_imports():
         waiting(imported(STRIKES, "done = True"))
     assert sys.modules["interrupted_module"].done
 
 
 def test_an_import_with_nothing_behind_it_loses_none(imported: Callable[..., dict[str, object]]) -> None:
-    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+    with pytest.raises(KeyboardInterrupt), interrupt_outside_imports():
         imported(STRIKES)
 
 
 def test_an_import_without_end_is_interrupted_all_the_same(imported: Callable[..., dict[str, object]]) -> None:
-    with Interrupts(patience_s=0.05) as interrupts, pytest.raises(KeyboardInterrupt), interrupts.interruptible():
+    with Interrupts(patience_s=0.05) as interrupts, pytest.raises(KeyboardInterrupt), interrupts.raise_on_signal():
         imported(STRIKES, f"threading.Event().wait({DEADLINE_S})", "raise AssertionError('it was lost')")
 
 
@@ -134,7 +134,7 @@ def test_a_finalizer_swallows_none() -> None:
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+    with pytest.raises(KeyboardInterrupt), interrupt_outside_imports():
         waiting(Closing())
 
 
@@ -154,7 +154,7 @@ def test_the_callback_of_a_weak_reference_swallows_none() -> None:
         dying.clear()
         waiting(seen)
 
-    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+    with pytest.raises(KeyboardInterrupt), interrupt_outside_imports():
         frees()
     assert seen() is None
 
@@ -167,7 +167,7 @@ def test_what_swallows_it_without_a_word_does_so_until_its_end() -> None:
             signal.raise_signal(signal.SIGINT)
         done.append("all of it")
 
-    with pytest.raises(KeyboardInterrupt), heard_outside_imports():
+    with pytest.raises(KeyboardInterrupt), interrupt_outside_imports():
         swallows()
     assert done == ["all of it"]
 
@@ -180,7 +180,7 @@ def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
     told: list[object] = []
     before, sys.unraisablehook = sys.unraisablehook, lambda what: told.append(str(what.exc_value))
     try:
-        with heard_outside_imports():
+        with interrupt_outside_imports():
             Failing()
     finally:
         sys.unraisablehook = before
@@ -190,11 +190,11 @@ def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
 @pytest.mark.parametrize(
     ("command", "beneath"),
     [
-        (("run", "--world", "virtual"), "chaoslab.lab.launch.check_installed"),
-        (("replay", "latest"), "chaoslab.cli.replay._replay"),
-        (("charts",), "chaoslab.reports.charts.draw"),
-        (("report",), "chaoslab.reports.charts.draw"),
-        (("report",), "chaoslab.reports.formats.terminal.render_screen"),
+        (("run", "--world", "virtual"), "chaoslab.lab.launch.check_packages_installed"),
+        (("replay", "latest"), "chaoslab.cli.replay._replay_trials"),
+        (("charts",), "chaoslab.reports.charts.draw_charts"),
+        (("report",), "chaoslab.reports.charts.draw_charts"),
+        (("report",), "chaoslab.reports.formats.terminal.render_short_summary"),
         (("summary",), "chaoslab.reports.formats.terminal.render_summary"),
         (("show",), "chaoslab.reports.show.render_stories"),
     ],
@@ -205,10 +205,11 @@ def test_no_command_loses_one_while_it_imports(
     imported: Callable[..., dict[str, object]], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], beneath: str
 ) -> None:
     run = Run.create(Path("logs"), now=Settings().now)
-    run.make_latest()
-    with run.log("info") as log:
-        log.write(started(Settings(), Plan(1), [], 0, run.name))
-    monkeypatch.setattr("chaoslab.lab.recorded_run.read", lambda _: None)  # a run without trials is none to replay
+    run.link_as_latest()
+    with run.open_log("info") as log:
+        log.write(make_run_start_event(Settings(), Plan(1), [], 0, run.name))
+    # a run without trials is none to replay
+    monkeypatch.setattr("chaoslab.lab.recorded_run.read_recorded_run", lambda _: None)
     monkeypatch.setattr(beneath, lambda *_, **__: imported(STRIKES, "done = True"))
     assert main(command) == 130
     assert sys.modules["interrupted_module"].done
@@ -225,7 +226,7 @@ def test_a_task_is_cancelled_once_where_it_waits() -> None:
     heard = []
 
     async def work(interrupts: Interrupts) -> None:
-        with interrupts.cancelling(this_task()):
+        with interrupts.cancel_on_signal(this_task()):
             try:
                 signal.raise_signal(signal.SIGTERM)
                 heard.append("goes on to where it waits")
@@ -244,7 +245,7 @@ def test_a_task_is_cancelled_once_where_it_waits() -> None:
 
 def test_a_task_that_swallows_it_is_cancelled_again() -> None:
     async def work(interrupts: Interrupts) -> None:
-        with interrupts.cancelling(this_task()):
+        with interrupts.cancel_on_signal(this_task()):
             with contextlib.suppress(asyncio.CancelledError):
                 signal.raise_signal(signal.SIGINT)
                 await forever()
@@ -256,7 +257,7 @@ def test_a_task_that_swallows_it_is_cancelled_again() -> None:
 
 def test_a_signal_that_came_before_there_was_a_task_is_not_lost() -> None:
     async def work(interrupts: Interrupts) -> None:
-        with interrupts.cancelling(this_task()):
+        with interrupts.cancel_on_signal(this_task()):
             await forever()
 
     with Interrupts(patience_s=DEADLINE_S) as interrupts:
@@ -283,7 +284,7 @@ def test_a_signal_that_was_held_back_comes_once_it_can_be_heard(number: signal.S
         with (
             Interrupts(patience_s=DEADLINE_S) as interrupts,
             pytest.raises(KeyboardInterrupt),
-            interrupts.interruptible(),
+            interrupts.raise_on_signal(),
         ):
             pass
     finally:

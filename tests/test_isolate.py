@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution.forked import STATM, Stack, can_limit_memory, limit_memory
+from chaoslab.execution.forked import STATM, CrashStackPipe, can_limit_memory, limit_memory
 
 seen: list[str] = []
 
@@ -195,11 +195,11 @@ def test_a_limit_that_cannot_be_is_refused(options: dict[str, Any], line: str) -
 
 
 def test_of_a_stack_the_eight_innermost_places_of_the_agent_are_told_each_once_in_a_row() -> None:
-    stack = Stack()
+    stack = CrashStackPipe()
     own = Path(lab.__file__).parent / "execution" / "forked.py"
     places = [f'  File "{own}", line 1 in serve', *(f'  File "/x/ag.py", line {n // 2} in f' for n in range(30))]
     os.write(stack._write, "\n".join(places).encode())
-    stack.of_child()
-    told = stack.places()
+    stack.set_up_in_parent()
+    told = stack.read_crash_places()
     stack.close()
     assert told == ": " + "\n".join(f"ag.py:{n} in f" for n in range(8))

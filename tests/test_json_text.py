@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.json_text import BRACKETS_MAX, speller, value_of
+from chaoslab.base.json_text import BRACKETS_MAX, decode_json, make_json_writer
 
 TEXTS = [
     b'{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {}}', b'{"a": 1, "b": 2, "a": 3}', b" [1 ,\r\n\t2 ] ",
@@ -30,16 +30,16 @@ def _told(read: Any, text: bytes) -> Any:
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text[:24]))
 def test_a_text_is_read_as_json_reads_it(text: bytes) -> None:
-    assert _told(value_of, text) == _told(json.loads, text)
+    assert _told(decode_json, text) == _told(json.loads, text)
 
 
 def test_a_number_is_the_nearest_float() -> None:
-    dice = Dice(1, "numbers").stream()
+    dice = Dice(1, "numbers").make_generator()
     for digits in range(1, 30):
         for _ in range(40):
             text = f"{dice.uniform(-9, 9):.{digits}f}e{dice.randrange(-300, 300)}".encode()
-            assert math.copysign(1, value_of(text)) == math.copysign(1, json.loads(text))
-            assert value_of(text) == json.loads(text)
+            assert math.copysign(1, decode_json(text)) == math.copysign(1, json.loads(text))
+            assert decode_json(text) == json.loads(text)
 
 
 def test_what_is_nested_deeply_is_left_to_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,9 +50,9 @@ def test_what_is_nested_deeply_is_left_to_json(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(json, "loads", noted)
     few, many = (b"[" + b"[]," * count + b"0]" + b" " * 1000 for count in (BRACKETS_MAX - 1, BRACKETS_MAX))
-    assert len(value_of(few)) == BRACKETS_MAX
+    assert len(decode_json(few)) == BRACKETS_MAX
     assert asked == []
-    value_of(many)
+    decode_json(many)
     assert asked == [many]
 
 
@@ -74,16 +74,16 @@ def test_a_value_is_written_as_json_writes_it(value: Any, separators: tuple[str,
     def plainly(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, separators=separators, sort_keys=sort_keys)
 
-    assert spelt(speller(separators=separators, sort_keys=sort_keys)) == spelt(plainly)
+    assert spelt(make_json_writer(separators=separators, sort_keys=sort_keys)) == spelt(plainly)
 
 
 def test_what_no_json_can_hold_is_told_as_by_json() -> None:
     with pytest.raises(TypeError, match="Object of type object is not JSON serializable"):
-        speller()({"a": object()})
+        make_json_writer()({"a": object()})
     circle: list[Any] = []
     circle.append(circle)
     with pytest.raises(RecursionError):
-        speller()(circle)
+        make_json_writer()(circle)
 
 
 @pytest.mark.parametrize("text", [
@@ -92,7 +92,7 @@ def test_what_no_json_can_hold_is_told_as_by_json() -> None:
 ])  # fmt: skip
 def test_a_value_is_that_of_the_standard_library_or_its_error(text: str) -> None:
     for given in (text, text.encode(), text.encode("utf-16"), text.encode("utf-16-le"), b"\xff" + text.encode()):
-        assert repr(loaded(value_of, given)) == repr(loaded(json.loads, given))
+        assert repr(loaded(decode_json, given)) == repr(loaded(json.loads, given))
 
 
 def loaded(load: Callable[[str | bytes], Any], text: str | bytes) -> Any:

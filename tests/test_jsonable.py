@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import BaseModel
 
-from chaoslab.base.jsonable import PARTS_MAX, describe_error, line, line_of, render_brief, to_jsonable
+from chaoslab.base.jsonable import PARTS_MAX, decode_to_one_line, describe_error, render_brief, to_jsonable, to_one_line
 
 
 class Colour(Enum):
@@ -105,9 +105,9 @@ def test_of_a_huge_value_only_the_beginning_is_looked_at() -> None:
 def test_what_was_cut_ends_with_a_sign_and_what_was_not_does_not() -> None:
     assert render_brief("x" * 8, 10) == '"xxxxxxxx"'
     assert render_brief("x" * 9, 10) == '"xxxxxxxx…'
-    assert line("x" * 10, 10) == "x" * 10
-    assert line("x" * 11, 10) == "x" * 9 + "…"
-    assert line("x" + " " * 50 + "y", 10) == "x…"
+    assert to_one_line("x" * 10, 10) == "x" * 10
+    assert to_one_line("x" * 11, 10) == "x" * 9 + "…"
+    assert to_one_line("x" + " " * 50 + "y", 10) == "x…"
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_what_was_cut_ends_with_a_sign_and_what_was_not_does_not() -> None:
     ["x" * 10, "x" * 11, "𝔵" * 10, "𝔵" * 11, "x" + " " * 39 + "y", "\u3000" * 30 + "x", "\u3000" * 40 + "x", "𝔵" * 99],
 )
 def test_bytes_are_told_as_the_text_that_they_are(text: str) -> None:
-    assert line_of(text.encode(), 10) == line(text, 10)
-    assert line_of(b"\xff" + text.encode(), 10) == line("\ufffd" + text, 10)
+    assert decode_to_one_line(text.encode(), 10) == to_one_line(text, 10)
+    assert decode_to_one_line(b"\xff" + text.encode(), 10) == to_one_line("\ufffd" + text, 10)
 
 
-@pytest.mark.parametrize("make", [line, render_brief])
+@pytest.mark.parametrize("make", [to_one_line, render_brief])
 def test_nothing_steers_a_terminal_and_everything_can_be_written(make: Any) -> None:
     told = make("\x1b[2J\u202eab\ud800\x9b", 60)
     assert told.isprintable()

@@ -131,7 +131,7 @@ def test_no_answer_is_a_miss_and_nobody_is_asked(judge: type[Judge]) -> None:
 def test_prompt_and_verdict_are_written_down(judge: type[Judge], tmp_path: Path) -> None:
     judge.says = NO
     ruling = rule_trial(TrialRules(expect=[STATED]), 1, trial(logs=tmp_path))
-    RulingsBook("a scenario", TrialRules(), 1).add(ruling, "")
+    RulingsBook("a scenario", TrialRules(), 1).add_ruling(ruling, "")
     (text,) = (tmp_path / "latest" / "judge.jsonl").read_text().splitlines()
     said = json.loads(text)
     assert (said["trial"], said["holds"], said["reply"], said["model"]) == ("p1.r1", False, NO, "a-judge")

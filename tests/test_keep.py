@@ -49,23 +49,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_stories_that_ended_well_are_left_out_and_everything_judged_is_the_same(made: Path, typed: Typed) -> None:
-    whole, short = RunReport.read(made / "lines" / "latest"), RunReport.read(made / "failed" / "latest")
-    assert short.outcomes == whole.outcomes
+    whole, short = RunReport.from_folder(made / "lines" / "latest"), RunReport.from_folder(made / "failed" / "latest")
+    assert short.outcomes_by_trial == whole.outcomes_by_trial
     assert (short.met, short.standings) == (whole.met, whole.standings)
     assert short.impacts == whole.impacts
     assert not short.notes
-    well = sum(outcome == "correct" for outcome in whole.outcomes.values())
+    well = sum(outcome == "correct" for outcome in whole.outcomes_by_trial.values())
     why = f"{well} stories of trials that ended well were left out (keep='failed')"
     assert short.recovery.unknown == short.calls.unknown == short.delivered.unknown == why
     history = History.read(made / "failed" / "latest")
-    assert len([*history.of(StoryLeftOut)]) == well
-    bad = {trial for trial, outcome in whole.outcomes.items() if outcome != "correct"}
-    assert {record.trial for record, _ in history.of(CallStarted)} == bad
-    trial = next(trial for trial in whole.outcomes if trial not in bad)
+    assert len([*history.find_events(StoryLeftOut)]) == well
+    bad = {trial for trial, outcome in whole.outcomes_by_trial.items() if outcome != "correct"}
+    assert {record.trial for record, _ in history.find_events(CallStarted)} == bad
+    trial = next(trial for trial in whole.outcomes_by_trial if trial not in bad)
     out = typed.out("show", made / "failed" / "latest", "--trial", trial)
     assert "left out its story, as it ended well (keep='failed'): 1 call, 0 faults met" in out
     with pytest.raises(LookupError, match="lacks the stories of trials that ended well"):
-        reading.read(made / "failed" / "latest")
+        reading.read_run(made / "failed" / "latest")
 
 
 @pytest.mark.parametrize("kind", ["html", "json", "markdown"])
@@ -79,7 +79,7 @@ def test_a_story_that_is_left_out_counts_its_calls_and_the_faults_that_it_met(tm
     late = lab.inject("latency", "charge", delay_s=1.0)
     for _ in lab.run_many(agent, "go", tools=[charge], faults=[late], trials=2, logs=tmp_path, keep="failed"):
         pass
-    left_out = [event for _, event in History.read(tmp_path / "latest").of(StoryLeftOut)]
+    left_out = [event for _, event in History.read(tmp_path / "latest").find_events(StoryLeftOut)]
     assert [(each.calls, each.met) for each in left_out] == [({"charge": 1}, {"latency": {"charge": 1}})] * 2
 
 
@@ -89,7 +89,7 @@ def test_a_trial_that_was_ruled_to_fail_keeps_its_story(tmp_path: Path) -> None:
         if number == 2:
             trial.want()
     history = History.read(tmp_path / "latest")
-    assert {record.trial for record, _ in history.of(CallStarted)} == {"p1.r2"}
+    assert {record.trial for record, _ in history.find_events(CallStarted)} == {"p1.r2"}
     assert history.trials == ["p1.r1", "p1.r2", "p1.r3"]
 
 
@@ -103,7 +103,7 @@ def test_stories_are_held_of_the_trials_that_are_shown(made: Path, monkeypatch: 
     monkeypatch.setattr(contents, "SHOWN", 2)
     monkeypatch.setattr(contents, "EXAMPLES", 0)
     monkeypatch.delattr(History, "read")
-    found = Contents.read(str(made / "lines" / "latest"), where="r")
+    found = Contents.from_run_name(str(made / "lines" / "latest"), where="r")
     assert {record.trial for record in found.history} == {row.trial for row in found.rows}
     assert len(found.rows) == 2
     assert all(row.answer for row in found.rows)

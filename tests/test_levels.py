@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.base.registry import family
+from chaoslab.base.registry import list_family_plugins
 from chaoslab.core.events import FaultWitnessed
-from chaoslab.core.fault import load
+from chaoslab.core.fault import load_fault
 from chaoslab.core.levels import FAMILIES
 
 CALLS = 1000
@@ -64,7 +64,9 @@ def test_a_family_draws_from_all_its_faults_that_need_nothing_of_their_own(name:
         choice for injection in lab.level(1, "model", families=[name], of_bytes=True) for choice in injection.choices
     ]
     drawn = [choice.fault for choice in choices]
-    assert sorted(drawn) == sorted(fault for fault in family("faults", name) if not load(fault).conditional)
+    assert sorted(drawn) == sorted(
+        fault for fault in list_family_plugins("faults", name) if not load_fault(fault).conditional
+    )
     assert {choice.weight for choice in choices} == {1.0}
 
 
@@ -83,15 +85,17 @@ def test_a_service_meets_each_fault_of_the_network_alike() -> None:
         faults=lab.level(2, "shop", families=["network"], of_bytes=True),
     )  # fmt: skip
     assert trial.error is None
-    met = Counter(event.fault for _, event in trial.history.of(FaultWitnessed))
-    assert set(met) == {fault for fault in family("faults", "network") if not load(fault).conditional}
+    met = Counter(event.fault for _, event in trial.history.find_events(FaultWitnessed))
+    assert set(met) == {
+        fault for fault in list_family_plugins("faults", "network") if not load_fault(fault).conditional
+    }
     due = 0.2 * CALLS / len(met)
     assert all(0.5 * due < count < 1.6 * due for count in met.values()), met
 
 
 def test_functions_meet_no_fault_of_bytes_unless_it_is_asked_for() -> None:
     injection, _ = lab.level(1, "get_order", families=["network"])
-    assert not any(load(choice.fault).of_bytes for choice in injection.choices)
+    assert not any(load_fault(choice.fault).of_bytes for choice in injection.choices)
     assert {"latency", "timeout"} <= {choice.fault for choice in injection.choices}
 
 

@@ -6,8 +6,8 @@ import sys
 
 CHILD = """
 import os, signal
-from chaoslab.base.lifeline import end_with_stdin
-said = end_with_stdin()
+from chaoslab.base.lifeline import terminate_on_stdin_end
+said = terminate_on_stdin_end()
 signal.signal(signal.SIGTERM, lambda *_: (os.write(1, said + b"\\n"), signal.signal(signal.SIGTERM, signal.SIG_DFL),
                                           signal.raise_signal(signal.SIGTERM)))
 signal.alarm(60)

@@ -19,19 +19,20 @@ from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import TrialId
 from chaoslab.campaigns.journal import Journal
 from chaoslab.cli import main
-from chaoslab.config.limits import VARIABLE, hosts_allowed, limited
+from chaoslab.config.limits import VARIABLE, add_process_limits, list_allowed_hosts
 from chaoslab.core.events import CallFinished, FaultHeldBack, FaultScheduled, FaultWitnessed
-from chaoslab.core.limits import Guard, Limits, check_targets, read_limits
+from chaoslab.core.limits import LimitGuard, Limits, check_targets, parse_limits
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Choice, Injection, Plan
-from chaoslab.execution.upstreams import check_hosts
+from chaoslab.execution.upstreams import check_allowed_hosts
 from chaoslab.record.audit import Audit
 from chaoslab.record.log import LogLost
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import WrappedFunction
 from chaoslab.seams.gateway.routes import GatewayRoute
-from chaoslab.wire.lane_names import is_over
+from chaoslab.wire.lane_names import is_lane_expired
+from chaoslab.worlds.virtual.world import World
 from tests.gateway.parts import history, shop, standing
 from tests.proxy_manager.manager_parts import CALL, always, with_lab
 from tests.seams.lab_parts import Bench, eventually
@@ -64,13 +65,13 @@ def lever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def hits(memory: TrialMemory, target: str, requests: range, **given: object) -> list[int]:
     """The requests that are hit."""
-    reach = memory.plan.candidates(target)
+    reach = memory.plan.find_candidates(target)
     found = []
     for request in requests:
-        occasion = memory.occasion(target, f"{target} tool", request, 1)
+        occasion = memory.build_occasion(target, f"{target} tool", request, 1)
         for name, value in given.items():
             setattr(occasion, name, value)
-        if any(each in HITS for each in memory.decide(reach, occasion)):
+        if any(each in HITS for each in memory.decide_hits(reach, occasion)):
             found.append(request)
     return found
 
@@ -97,11 +98,11 @@ def test_a_share_is_never_passed_and_is_drawn_by_dice(share: float) -> None:
 def test_retries_take_no_larger_share_than_requests(share: float) -> None:
     """Since at a gateway an equal request of another client is one too, and after a failure each would be hit."""
     memory, _ = limited_memory(share=share)
-    reach = memory.plan.candidates("crm")
+    reach = memory.plan.find_candidates("crm")
     request = hits(memory, "crm", range(1, 1002))[0]
     hit = 0
     for retry in range(1, 1001):
-        hit += memory.decide(reach, memory.occasion("crm", "crm", request, retry + 1)).hit
+        hit += memory.decide_hits(reach, memory.build_occasion("crm", "crm", request, retry + 1)).hit
         assert hit <= retry * share
     assert hit == pytest.approx(1000 * share)
 
@@ -133,18 +134,22 @@ def test_what_is_beyond_a_limit_is_held_back_and_told(
 def test_faults_at_a_time_are_counted_until_their_attempts_are_over() -> None:
     memory, _ = limited_memory(at_once=1)
     assert hits(memory, "crm", range(1, 3)) == [1]
-    memory.guard.over("crm", 1, 1)
+    memory.guard.end_attempt("crm", 1, 1)
     assert hits(memory, "crm", range(3, 5)) == [3]
 
 
 def test_an_attempt_that_another_part_may_hit_is_counted_once() -> None:
     memory, _ = limited_memory(at_once=1)
     guard = memory.guard
-    assert [guard.hold("crm", 9, 1), guard.hold("crm", 9, 1), guard.under_way] == [True, False, 1]
+    assert [guard.count_attempt("crm", 9, 1), guard.count_attempt("crm", 9, 1), guard.active_fault_count] == [
+        True,
+        False,
+        1,
+    ]
     assert hits(memory, "crm", range(1, 3)) == []
-    guard.over("crm", 9, 1)
-    assert (guard.under_way, hits(memory, "crm", range(1, 3))) == (0, [1])
-    assert not Guard().hold("crm", 9, 1)
+    guard.end_attempt("crm", 9, 1)
+    assert (guard.active_fault_count, hits(memory, "crm", range(1, 3))) == (0, [1])
+    assert not LimitGuard().count_attempt("crm", 9, 1)
 
 
 def test_a_refused_connection_is_over_when_it_is_refused() -> None:
@@ -157,7 +162,7 @@ def test_a_refused_connection_is_over_when_it_is_refused() -> None:
     trial = lab.run(
         agent, "go", services={"crm": lab.scripted(["x"])}, faults=faults, limits={"at_once": 1}, twin=False
     )
-    assert [event.at.attempt for _, event in trial.history.of(FaultWitnessed)] == [1, 2, 3]
+    assert [event.at.attempt for _, event in trial.history.find_events(FaultWitnessed)] == [1, 2, 3]
 
 
 def streaming(_environ: Any, start: Any) -> list[bytes]:
@@ -195,10 +200,10 @@ def test_a_slot_is_free_again_after(end: str) -> None:
                 pay() if "tools" in options else httpx.get("http://crm/x", timeout=5)
 
     trial = lab.run(agent, "go", faults=[fault], limits={"at_once": 1}, twin=False, **options)
-    assert len([*trial.history.of(FaultScheduled)]) == 3
-    assert not [*trial.history.of(FaultHeldBack)]
+    assert len([*trial.history.find_events(FaultScheduled)]) == 3
+    assert not [*trial.history.find_events(FaultHeldBack)]
     if error:
-        assert [event.error for _, event in trial.history.of(CallFinished)] == [error] * 3
+        assert [event.error for _, event in trial.history.find_events(CallFinished)] == [error] * 3
 
 
 def test_of_two_calls_at_once_one_is_hit() -> None:
@@ -208,8 +213,8 @@ def test_of_two_calls_at_once_one_is_hit() -> None:
 
     faults = [lab.inject("latency", "crm")]
     trial = lab.run(agent, "go", services={"crm": streaming}, faults=faults, limits={"at_once": 1}, twin=False)
-    assert len([*trial.history.of(FaultWitnessed)]) == 1
-    assert [event.limit for _, event in trial.history.of(FaultHeldBack)] == ["at_once 1"]
+    assert len([*trial.history.find_events(FaultWitnessed)]) == 1
+    assert [event.limit for _, event in trial.history.find_events(FaultHeldBack)] == ["at_once 1"]
 
 
 def test_a_tally_counts_the_faults_of_all_parts(tmp_path: Path) -> None:
@@ -219,7 +224,7 @@ def test_a_tally_counts_the_faults_of_all_parts(tmp_path: Path) -> None:
 
 
 def test_several_limits_all_hold() -> None:
-    plan = Plan(1, (ERROR,), read_limits([{"faults": 3}, {"targets": ["crm"]}, {"share": "50%"}]))
+    plan = Plan(1, (ERROR,), parse_limits([{"faults": 3}, {"targets": ["crm"]}, {"share": "50%"}]))
     memory = TrialMemory(plan, "t")
     assert hits(memory, "mail", range(1, 20)) == []
     assert len(hits(memory, "crm", range(1, 20))) == 3
@@ -243,7 +248,7 @@ def test_in_a_home_that_is_closed_no_lever_is_pulled(tmp_path: Path, monkeypatch
         try:
             if os.getuid() == 0:
                 os.setuid(65534)
-            pulled = levers.read_lever(levers.user_lever())
+            pulled = levers.read_stop_reason(levers.get_user_stop_file())
         finally:
             os._exit(1 if pulled else 0)
     assert os.waitpid(child, 0)[1] == 0
@@ -261,18 +266,18 @@ LIVE = {
 @pytest.mark.parametrize("what", LIVE)
 def test_faults_end_with_lever_window_and_lease(what: str, tmp_path: Path, lever: Path) -> None:
     clock = Stopped()
-    levers.renew(tmp_path / "lease", clock=clock)
+    levers.renew_lease(tmp_path / "lease", clock=clock)
     memory, held = limited_memory(clock, **{name: said.format(folder=tmp_path) for name, said in LIVE[what].items()})
     assert hits(memory, "crm", range(1, 3)) == [1, 2]
     if what in ("lever", "machine"):
-        levers.pull(lever if what == "machine" else tmp_path / "stop", "Ann: the shop is down", clock=clock)
+        levers.write_stop_file(lever if what == "machine" else tmp_path / "stop", "Ann: the shop is down", clock=clock)
     clock.now_s += 1 if what in ("lever", "machine") else 6
     assert hits(memory, "crm", range(3, 5)) == []
     assert held[0].limit.startswith("lever" if what == "machine" else what)
     if what == "machine":
         assert "Ann: the shop is down" in held[0].limit
-        assert levers.release(lever)
-        assert not levers.release(lever)
+        assert levers.remove_stop_file(lever)
+        assert not levers.remove_stop_file(lever)
         clock.now_s += 1
         assert hits(memory, "crm", range(5, 6)) == [5]
 
@@ -281,23 +286,33 @@ def test_a_lasting_wait_ends_with_its_lease(tmp_path: Path) -> None:
     """A lost reply waits for ever; it comes as soon as nobody answers for the fault any more."""
     clock = Stopped()
     lease = tmp_path / "lease"
-    levers.renew(lease, clock=clock)
+    levers.renew_lease(lease, clock=clock)
     plan = Plan(1, (replace(ERROR, choices=(Choice("lost_reply"),)),), (Limits(lease=str(lease), lease_s=5),))
     seam = FunctionSeam(plan, timeout_s=600.0, clock=clock)
-    seam.begin(TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC)))
+    seam.begin_trial(TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC)))
 
     async def crm() -> str:
         return "done"
 
     began_s = clock.now_s
-    assert asyncio.run(seam.stand_in(WrappedFunction("crm", crm, effect=True))()) == "done"
+    assert asyncio.run(seam.make_stand_in(WrappedFunction("crm", crm, effect=True))()) == "done"
     assert 5 < clock.now_s - began_s < 6
+
+
+def test_a_fault_that_lasts_is_watched_in_real_time_and_under_limits_alone() -> None:
+    def watches() -> list[bool]:
+        return [LimitGuard(limits).can_end_faults for limits in ((), (Limits(share=0.5),))]
+
+    assert (watches(), World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_program(watches)) == (
+        [False, True],
+        [False, False],
+    )
 
 
 def test_a_plan_without_limits_has_the_bytes_that_it_had() -> None:
     plain = Plan(1, (ERROR,))
     assert "limits" not in plain.to_json()
-    limits = read_limits([{"share": "10%", "hosts": [], "tenants": {"x-t": ["a"]}, "lease": "l", "lease_s": "5m"}])
+    limits = parse_limits([{"share": "10%", "hosts": [], "tenants": {"x-t": ["a"]}, "lease": "l", "lease_s": "5m"}])
     made = replace(plain, limits=limits)
     assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
     assert made.to_json()["limits"] == [
@@ -339,7 +354,7 @@ def test_a_plan_without_limits_has_the_bytes_that_it_had() -> None:
 )
 def test_a_wrong_limit_is_one_line(given: object, says: str) -> None:
     with pytest.raises((ValueError, LookupError)) as error:
-        read_limits(given)
+        parse_limits(given)
     assert str(error.value.args[0]).startswith(says)
 
 
@@ -393,7 +408,7 @@ def test_limits_of_a_run_hold_and_are_logged(tmp_path: Path) -> None:
 
     asked: dict[str, Any] = {"tools": [refund], "faults": [lab.inject("server_error", "refund")], "anyway": True}
     assert lab.run(agent, "go", limits={"share": "30%"}, logs=tmp_path, **asked).answer == "7"
-    held = history(tmp_path).of(FaultHeldBack)
+    held = history(tmp_path).find_events(FaultHeldBack)
     assert [each.limit for _, each in held] == ["share 0.3"] * 7
     with pytest.warns(match="hit nothing: held back by tenants x: a \\(10 times\\)"):
         lab.run(agent, "go", limits={"tenants": {"x": "a"}}, **asked)
@@ -407,15 +422,15 @@ def test_the_limits_of_whoever_started_a_process_hold_in_it(tmp_path: Path, monk
     file = tmp_path / "limits.json"
     monkeypatch.setenv(VARIABLE, str(file))
     with pytest.raises(ValueError, match=f"{VARIABLE}=.*cannot be read"):
-        limited(Plan(1))
+        add_process_limits(Plan(1))
     file.write_text('{"faults": 3}')
-    assert limited(Plan(1, limits=(Limits(share=0.5),))).limits == (Limits(share=0.5), Limits(faults=3))
+    assert add_process_limits(Plan(1, limits=(Limits(share=0.5),))).limits == (Limits(share=0.5), Limits(faults=3))
 
 
 def test_hosts_are_loopback_and_those_that_every_limit_names() -> None:
-    assert hosts_allowed([]) is None
-    assert hosts_allowed([Limits(faults=1)]) == frozenset()
-    assert hosts_allowed([Limits(hosts=("a", "b")), Limits(hosts=("b",)), Limits()]) == frozenset("b")
+    assert list_allowed_hosts([]) is None
+    assert list_allowed_hosts([Limits(faults=1)]) == frozenset()
+    assert list_allowed_hosts([Limits(hosts=("a", "b")), Limits(hosts=("b",)), Limits()]) == frozenset("b")
 
 
 def test_a_gateway_with_limits_breaks_no_foreign_host(tmp_path: Path) -> None:
@@ -441,7 +456,10 @@ def test_a_gateway_keeps_to_a_share_of_one_tenants_requests_and_writes_an_audit(
         ) as running,
     ):
         codes = {
-            tenant: [httpx.get(f"{running.url('crm')}/{n}", headers={"x-tenant": tenant}).status_code for n in range(8)]
+            tenant: [
+                httpx.get(f"{running.make_route_url('crm')}/{n}", headers={"x-tenant": tenant}).status_code
+                for n in range(8)
+            ]
             for tenant in ("shop", "test-1")
         }
     assert codes["shop"] == [200] * 8
@@ -458,7 +476,7 @@ def test_a_gateway_keeps_to_a_share_of_requests_that_are_all_alike(tmp_path: Pat
         shop() as server,
         standing(tmp_path, [f"crm={server.url}"], {"fault": "server_error", "target": "crm"}, limits=limits) as running,
     ):
-        codes = [httpx.get(f"{running.url('crm')}/health").status_code for _ in range(40)]
+        codes = [httpx.get(f"{running.make_route_url('crm')}/health").status_code for _ in range(40)]
     assert 1 <= sum(code >= 500 for code in codes) <= 5
 
 
@@ -469,8 +487,8 @@ def test_a_shadow_at_a_gateway_hits_nothing_and_says_what_it_would(tmp_path: Pat
             tmp_path, [f"crm={server.url}"], {"fault": "server_error", "target": "crm"}, limits=(Limits(shadow=True),)
         ) as running,
     ):
-        assert httpx.get(f"{running.url('crm')}/1").status_code == 200
-    assert [each.limit for _, each in history(tmp_path).of(FaultHeldBack)] == ["shadow: nothing is hit"]
+        assert httpx.get(f"{running.make_route_url('crm')}/1").status_code == 200
+    assert [each.limit for _, each in history(tmp_path).find_events(FaultHeldBack)] == ["shadow: nothing is hit"]
 
 
 def test_no_fault_is_made_that_cannot_be_audited(tmp_path: Path) -> None:
@@ -479,7 +497,7 @@ def test_no_fault_is_made_that_cannot_be_audited(tmp_path: Path) -> None:
     audit._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
     at = FaultHeldBack(injection="i", at=CALL.at, tool="t", limit="l")
     with pytest.raises(LogLost, match=r"audit .* cannot be written .*so no fault is made"):
-        audit.take(at)
+        audit.write_fault_line(at)
     audit.close()
 
 
@@ -488,21 +506,23 @@ def test_a_manager_keeps_to_limits_and_ends_a_lane_with_its_lever(tmp_path: Path
     plan = replace(always("latency", delay_s=0.05), limits=(Limits(at_once=1, lever=str(lever)),))
 
     async def story(lab: Bench) -> None:
-        _, first = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        _, second = await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
+        _, first = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
+        _, second = await lab.seam.lanes.request_lane(replace(CALL, request=2), deadline_s=2.0)
         assert (first.state, second.state, second.rolled) == ("armed", "clear", ["wire"])
-        levers.pull(lever, "enough")
+        levers.write_stop_file(lever, "enough")
         eventually(lambda: not lab.lanes_left())
-        _, third = await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
+        _, third = await lab.seam.lanes.request_lane(replace(CALL, request=3), deadline_s=2.0)
         assert third.state == "clear"
 
     with_lab(tmp_path, plan, story)
 
 
 def test_a_lane_says_until_when_its_maker_answers_for_it() -> None:
-    assert is_over("lane.crm.20260601.3.1000", 1001)
-    assert not is_over("lane.crm.20260601.3.1000", 999)
-    assert not any(is_over(name, 10**12) for name in ("crm", "lane.crm", "lane.crm.x.3.soon", "lanes.crm.r.3.1000"))
+    assert is_lane_expired("lane.crm.20260601.3.1000", 1001)
+    assert not is_lane_expired("lane.crm.20260601.3.1000", 999)
+    assert not any(
+        is_lane_expired(name, 10**12) for name in ("crm", "lane.crm", "lane.crm.x.3.soon", "lanes.crm.r.3.1000")
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.* hit nothing")
@@ -518,16 +538,16 @@ def test_a_trial_in_virtual_time_looks_at_levers_and_leases_of_the_machine(ends:
         limits = {"lease": str(lease), "lease_s": "60s"}
         faults = [lab.inject("empty", "crm", calls=[1])]
         trial = lab.run(agent, "go", reads=[crm], faults=faults, limits=limits, anyway=True)
-        found = [event.limit.partition(" ")[0] for _, event in trial.history.of(FaultHeldBack)]
+        found = [event.limit.partition(" ")[0] for _, event in trial.history.find_events(FaultHeldBack)]
         assert ("is for request 1 of crm, where it was held back: " in trial.verdict.why) == bool(found)
         return found
 
-    levers.renew(lease := tmp_path / "lease")
+    levers.renew_lease(lease := tmp_path / "lease")
     assert held() == []
     if ends == "lease":
         lease.unlink()
     else:
-        levers.pull(levers.LEVER if ends == "machine" else levers.LAB, "stop")
+        levers.write_stop_file(levers.LEVER if ends == "machine" else levers.LAB, "stop")
     assert held() == [ends.replace("machine", "lever").replace("lab", "lever")]
 
 
@@ -535,15 +555,15 @@ def test_the_lever_of_a_lab_is_pulled_and_released_with_that_of_the_user(capsys:
     """Its parts in containers share the lab's state with the machine, and no home."""
     both = (levers.LEVER, levers.LAB)
     assert main(["stop", "--all"]) == 0
-    assert [bool(levers.read_lever(each)) for each in both] == [True, False]  # there is no lab
+    assert [bool(levers.read_stop_reason(each)) for each in both] == [True, False]  # there is no lab
     levers.LAB.parent.mkdir()
     levers.LAB.with_name("state.db").touch()
     assert main(["stop", "--all", "--why", "late orders"]) == 0
-    assert all("late orders" in levers.read_lever(each) for each in both)
+    assert all("late orders" in levers.read_stop_reason(each) for each in both)
     assert main(["stop", "--status"]) == 1
     assert main(["stop", "--release"]) == 0
     assert main(["stop", "--status"]) == 0
-    assert not any(map(levers.read_lever, both))
+    assert not any(map(levers.read_stop_reason, both))
     assert str(levers.LAB) in capsys.readouterr().out
 
 
@@ -554,10 +574,10 @@ def test_a_gateway_that_a_campaign_has_left_is_named_at_the_stop(
     for name, kind in (("shop", "left"), ("bank", "ended step")):
         (folder := tmp_path / "campaigns" / name).mkdir(parents=True)
         journal = Journal(folder)
-        journal.note("begun", digest="", pid=1)
-        journal.note("step", round=1, step=1, name="the gateway", level=None)
-        journal.note("process", group=4711)
-        journal.note(kind, group=4711)
+        journal.append_entry("begun", digest="", pid=1)
+        journal.append_entry("step", round=1, step=1, name="the gateway", level=None)
+        journal.append_entry("process", group=4711)
+        journal.append_entry(kind, group=4711)
     assert main(["stop", "--all"]) == 0
     told = capsys.readouterr().out
     assert "the gateway of the campaign shop passes traffic on, without faults (process 4711)" in told
@@ -582,4 +602,4 @@ def test_limits_allow_loopback_and_the_hosts_that_they_name(
     plan = Plan(1, (Injection("late", (Choice("latency", 1.0, {}),), (target,)),), limits)
     told = pytest.raises(ValueError, match=f"'late' would hit {host}, and limits allow") if refused else nullcontext()
     with told:
-        check_hosts(plan, {"shop": GatewayRoute("shop", "https", host, 443)})
+        check_allowed_hosts(plan, {"shop": GatewayRoute("shop", "https", host, 443)})

@@ -13,7 +13,7 @@ from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.history import History
 from chaoslab.reports import runs
-from chaoslab.reports.gate import BY_ITSELF, rule
+from chaoslab.reports.gate import BY_ITSELF, apply_gate
 from tests.cli_parts import Typed
 
 TRIALS = 40
@@ -103,8 +103,8 @@ def test_headline_and_counts_agree_on_what_a_scenario_s_log_has_lost(
     was = f"{passed} of {passed} judged trial{'' if passed == 1 else 's'} passed"
     assert verdict["said"] == f"The log has lost lines of {unfinished} trials: {was}"
     assert verdict["tone"] == "open"
-    report = RunReport.read(ruled)
-    assert [*report.standings.values()].count(Standing.OPEN) == report.lost == unfinished
+    report = RunReport.from_folder(ruled)
+    assert [*report.standings.values()].count(Standing.OPEN) == report.lost_trial_count == unfinished
     assert {report.verdicts[trial].outcome for trial in report.torn} == {Outcome.UNFINISHED}
     (shown,) = runs.list_runs(ruled.parent)
     assert shown.well is None or shown.well.total == passed
@@ -116,12 +116,12 @@ def test_a_run_without_a_scenario_has_lost_its_trials_too_and_passes_no_gate(
 ) -> None:
     assert values(typed, plain)["verdict"]["said"] == f"All of {TRIALS} judged trials ended well"
     spoil(plain, lose)
-    report, verdict = RunReport.read(plain), values(typed, plain)["verdict"]
-    assert verdict["ended"]["well"] + report.lost == verdict["trials"] == TRIALS
-    assert verdict["ended"]["open"] == report.lost
-    assert f"he log has lost lines of {report.lost}" in verdict["said"]
-    ruling = rule(BY_ITSELF, report.verdicts, lost=report.lost)
-    assert f"the log has lost lines of {report.lost} of its trials" in ruling.line
+    report, verdict = RunReport.from_folder(plain), values(typed, plain)["verdict"]
+    assert verdict["ended"]["well"] + report.lost_trial_count == verdict["trials"] == TRIALS
+    assert verdict["ended"]["open"] == report.lost_trial_count
+    assert f"he log has lost lines of {report.lost_trial_count}" in verdict["said"]
+    ruling = apply_gate(BY_ITSELF, report.verdicts, lost=report.lost_trial_count)
+    assert f"the log has lost lines of {report.lost_trial_count} of its trials" in ruling.line
     assert ruling.code != 0
 
 
@@ -129,8 +129,8 @@ def test_a_page_on_one_trial_knows_that_lines_of_it_are_lost(plain: Path) -> Non
     from chaoslab.surfaces.ui.server import _load_trial
 
     spoil(plain, the_beginnings)
-    torn = {*History.read(plain).torn}
-    headless = next(trial for trial in History.read(plain).trials if trial not in History.read(plain).begun)
-    whole = next(trial for trial in History.read(plain).begun if trial not in torn)
+    torn = {*History.read(plain).gaps_by_trial}
+    headless = next(trial for trial in History.read(plain).trials if trial not in History.read(plain).begun_trials)
+    whole = next(trial for trial in History.read(plain).begun_trials if trial not in torn)
     assert [row.outcome for row in _load_trial(plain, headless).rows] == [Outcome.UNFINISHED]
     assert [row.outcome for row in _load_trial(plain, whole).rows] == [Outcome.CORRECT]

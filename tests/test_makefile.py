@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chaoslab.config.scenario import from_settings
+from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +57,7 @@ def test_a_typo_ends_before_anything_is_installed_or_built(tmp_path: Path) -> No
 @pytest.mark.parametrize("command", DOCUMENTED)
 def test_each_documented_choice_is_a_plan(tmp_path: Path, command: str) -> None:
     _, *settings = given(tmp_path, command)
-    assert from_settings(Settings().override(dict(each.split("=", 1) for each in settings))).injections
+    assert plan_from_settings(Settings().override(dict(each.split("=", 1) for each in settings))).injections
 
 
 def test_the_page_documents_triggers() -> None:

@@ -14,7 +14,7 @@ import chaoslab as lab
 from chaoslab import cli
 from chaoslab.base import levers
 from chaoslab.memory import store as stored
-from chaoslab.memory._lessons import find_relations
+from chaoslab.memory._lessons import find_fault_relations
 from chaoslab.memory.planning import parse_budget, plan, predict_run
 from chaoslab.memory.store import APPLICATION, FILE, VERSION, Memory, Unusable, memory
 from chaoslab.record.rulings import Rulings
@@ -81,15 +81,17 @@ def filled(logs: Path, *, anew: bool = False) -> Memory:
 
 
 def rows(store: Memory, table: str) -> list[dict[str, Any]]:
-    columns, found = store.rows(table)
+    columns, found = store.read_table(table)
     return [dict(zip(columns, row, strict=True)) for row in found]
 
 
 def test_every_run_leaves_its_experiments_once(logs: Path) -> None:
     store = filled(logs)
-    before = {table: store.rows(table) for table in ("experiments", "components", "ranges", "relations", "lessons")}
+    before = {
+        table: store.read_table(table) for table in ("experiments", "components", "ranges", "relations", "lessons")
+    }
     assert str(store.add(sorted(logs.glob("2*")))) == "0 new, 3 known already"
-    assert {table: store.rows(table) for table in before} == before
+    assert {table: store.read_table(table) for table in before} == before
     lost, limited, calm = rows(store, "experiments")
     assert (lost["target"], lost["fault"], lost["how"], lost["tried"], lost["harm"]) == (
         "charge",
@@ -104,7 +106,7 @@ def test_every_run_leaves_its_experiments_once(logs: Path) -> None:
     assert (mttr["incidents"], mttr["bad"], mttr["subject"]) == (1, 1, "shopper")
     assert mttr["low"] == pytest.approx(0.2065, abs=1e-3)
     again = filled(logs, anew=True)
-    assert {table: again.rows(table) for table in before} == before
+    assert {table: again.read_table(table) for table in before} == before
 
 
 def test_a_relation_is_the_share_of_trials_in_which_another_target_failed(tmp_path: Path) -> None:
@@ -166,9 +168,9 @@ def test_relations_of_an_agent_that_draws_are_corrected_for_the_number_of_tests(
         return ("shop", "s1", fault, "once"), [own]
 
     strong, weak = row("exception", 12, 0), row("delay", 5, 0)  # 5 of 5 by chance: 0.03
-    assert [each[2] for each in find_relations([strong, weak])] == ["delay", "exception"]
+    assert [each[2] for each in find_fault_relations([strong, weak])] == ["delay", "exception"]
     others = [row(fault, 4, 4) for fault in ("empty", "stale", "not_found")]
-    assert [each[2] for each in find_relations([strong, weak, *others])] == ["exception"]
+    assert [each[2] for each in find_fault_relations([strong, weak, *others])] == ["exception"]
 
 
 def test_mended_code_stands_apart_from_the_code_before_it(
@@ -192,7 +194,7 @@ def test_mended_code_stands_apart_from_the_code_before_it(
     out = typed.out("memory", "--logs", logs)
     assert "timeout_before_effect at charge, once, was survived 2 of 2 times" in out
     assert "before it, 2 of 2 ended badly, which it contradicts" in out
-    assert store.evidence("agent").tally("charge").bad == 0
+    assert store.collect_evidence("agent").sum_trial_tallies("charge").bad == 0
 
 
 def test_its_tables_are_frames(logs: Path) -> None:
@@ -204,7 +206,7 @@ def test_its_tables_are_frames(logs: Path) -> None:
     with pytest.raises(AttributeError, match=r"a memory has no lesson: its tables are runs, "):
         found.lesson  # noqa: B018
     assert repr(found) == f"Memory({str(logs / FILE)!r}: 3 runs, 3 experiments)"
-    (row,) = [each for each in store.evidence("shopper").rows if each.cell is not None and each.harm]
+    (row,) = [each for each in store.collect_evidence("shopper").rows if each.cell is not None and each.harm]
     ((alike, other),) = store.similar(row, 1)
     assert 0 < alike <= 1
     assert other.subject == "shopper"
@@ -214,12 +216,12 @@ def test_what_is_forgotten_or_archived_counts_no_more_and_does_not_come_back(log
     store = filled(logs, anew=True)
     first, second, _ = sorted(logs.glob("2*"))
     assert store.forget(run=str(first)) == 1
-    assert "lost_reply" not in str(store.rows("components"))
+    assert "lost_reply" not in str(store.read_table("components"))
     assert store.add([first]).new == 0
     assert store.add([first], again=True).changed == 1
-    assert "lost_reply" in str(store.rows("components"))
+    assert "lost_reply" in str(store.read_table("components"))
     assert store.archive("2999-01-01T00:00:00Z") == 3
-    assert store.rows("components")[1] == []
+    assert store.read_table("components")[1] == []
     assert store.add([second]).known == 1
     with pytest.raises(LookupError, match=r"memory.db knows no subject 'shoper': did you mean 'shopper'\?"):
         store.forget(subject="shoper")
@@ -232,10 +234,12 @@ def test_a_run_that_was_ruled_or_labelled_since_is_read_again(logs: Path) -> Non
         '{"scenario": "tolerant", "asked": [], "trials": 2}\n'
         '{"trial": "p1.r1", "state": "passed"}\n{"trial": "p1.r2", "state": "passed"}\n'
     )
+    before = len(rows(store, "experiments"))
     assert str(store.add([folder])) == "0 new, 1 changed, 0 known already"
+    assert len(rows(store, "experiments")) == before
     (row,) = [each for each in rows(store, "components") if each["fault"] == "rate_limit"]
     assert (row["subject"], row["tried"], row["bad"]) == ("shopper", 2, 0)
-    assert store.agent_of("tolerant") == "shopper"
+    assert store.find_agent("tolerant") == "shopper"
 
 
 @pytest.mark.parametrize("damage", ["version", "garbage", "another's", "cut", "table"])
@@ -262,7 +266,7 @@ def test_a_memory_that_cannot_be_used_is_one_line_and_is_laid_aside(
     assert cli.main(["memory", "show", "--logs", str(logs)]) == 2
     assert cli.main(["memory", "add", *map(str, sorted(logs.glob("*"))), "--logs", str(logs)]) == 0
     assert path.with_name("memory.db.old").read_bytes() == was
-    assert len(memory(logs).rows("runs")[1]) == 3
+    assert len(memory(logs).read_table("runs")[1]) == 3
     assert capsys.readouterr().err.count("\n") == 2
 
 
@@ -315,6 +319,7 @@ def test_what_is_no_run_is_skipped_with_its_reason(logs: Path) -> None:
     [
         (["add", "nowhere"], "nowhere: there is no such folder: name the folders of runs, as in logs/*"),
         (["show", "lesson"], "the memory has no table 'lesson': did you mean 'lessons'?"),
+        (["show", "lessons", "runs"], "show takes one table, and these are 2"),
         (["archive"], "archive needs --before DATE, as in 2026-06-01"),
         (["archive", "--before", "soon"], "--before soon should be a moment like 2026-06-01T09:00:00Z, or now"),
         (["forget"], "forget takes one of a run, --subject and --target"),
@@ -376,7 +381,7 @@ def test_what_was_learnt_by_hand_counts_as_trials_do_and_outlives_the_memory(tmp
         lessons = str(rows(store, "lessons"))
         assert "noted: ask Ann about refunds" in lessons
         assert "noted: seen in production" in lessons
-        assert str(store.evidence("shopper").tally("charge")) == "Tally(tried=9, bad=7, harm=7)"
+        assert str(store.collect_evidence("shopper").sum_trial_tallies("charge")) == "Tally(tried=9, bad=7, harm=7)"
         (tmp_path / FILE).unlink()
         Memory(tmp_path / FILE, make=True).add([])
     assert lab.plan(tmp_path, n=99).entries
@@ -418,12 +423,14 @@ def test_a_plan_that_runs_learns_and_leaves_a_run(tmp_path: Path) -> None:
     assert len(found.done) == 12
     assert found.folder is not None
     assert len({each.cell for each in found.done}) == len(found.done)
+    assert found.evidence.revision
+    assert found.evidence.older == {}  # what it has learnt counts as of the agent's present revision
     assert any(each.tried.outcome == "harm" for each in found.done)
     assert len({each.cell.dose for each in found.done if each.cell.fault == "delay"}) > 1
     assert len(sure(Rulings.read(found.folder)).by_trial) == len(found.done)
     (run,) = rows(store, "runs")
     assert (run["subject"], run["scenario"], run["trials"]) == ("shopper", "shop", len(found.done))
-    kept = {each.cell for each in store.evidence("shopper").rows if each.tried}
+    kept = {each.cell for each in store.collect_evidence("shopper").rows if each.tried}
     assert kept == {each.cell for each in found.done if not each.void}
 
 
@@ -448,14 +455,14 @@ def test_runs_explorations_and_plans_of_an_agent_are_held_under_its_name(tmp_pat
     shop().fault("delay", "charge", mean_s=1.0).test(logs=tmp_path)
     plan(tmp_path, shop(), tries=("exception",), budget=2, run=True)
     store = filled(tmp_path)
-    assert store.subjects() == ["shopper"]
+    assert store.list_agents() == ["shopper"]
     assert {each["fault"] for each in rows(store, "components")} >= {"lost_reply", "rate_limit", "exception"}
     assert str(lab.plan(tmp_path, subject="shop")) == str(lab.plan(tmp_path, subject="shopper"))
 
 
 def test_a_fault_that_was_not_met_teaches_nothing(tmp_path: Path) -> None:
     found = plan(Memory(tmp_path / FILE, make=True), shop(), tries=("stale",), budget=9, run=True)
-    assert {(each.void, each.scores) for each in found.done} == {(True, None)}
+    assert {(each.void, each.brier_scores) for each in found.done} == {(True, None)}
     assert "the fault was not met" in str(found)
     (store,) = [memory(tmp_path)]
     assert rows(store, "components") == []
@@ -470,7 +477,7 @@ def test_the_limits_of_a_plan_are_those_of_its_runs_and_of_its_commands(
     found = plan(store, shop(), tries=("lost_reply", "rate_limit"), budget=3, run=True, share=0.1, n=20)
     assert {each.held for each in found.done} == {"share 0.1"}  # by the dice of a first trial
     assert "held back, share 0.1" in str(found)
-    assert not any(each.cell for each in store.evidence("shopper").rows)
+    assert not any(each.cell for each in store.collect_evidence("shopper").rows)
     assert {each.command.partition(", limits=")[2] for each in found} == {"{'share': 0.1}"}
     shopping(lab.inject("lost_reply", "charge", calls=[1]), logs=tmp_path, trials=4)
     risky = plan(filled(tmp_path), shop(), n=50)
@@ -478,7 +485,7 @@ def test_the_limits_of_a_plan_are_those_of_its_runs_and_of_its_commands(
         "{'at_once': 1}"
     }
     monkeypatch.setattr(levers, "LEVER", tmp_path / "stop")
-    levers.pull(levers.LEVER, "enough")
+    levers.write_stop_file(levers.LEVER, "enough")
     stopped = plan(store, shop(), tries=("lost_reply",), run=True)
     assert (stopped.done, stopped.ended) == ([], f"lever {levers.LEVER}: enough")
 
@@ -517,5 +524,22 @@ def test_the_command_proposes_and_says_what_is_above_the_risk(logs: Path, typed:
         "shopper\n1. lost_reply at search, once\n   never tried: lost_reply at search; at other targets"
     )
     assert "left out, above the risk allowed: " in out
+    plain = json.loads(typed.out("plan", "shopper", "--logs", logs, "-n", "1", "--risk", "30%", "--json"))
+    (proposal,) = plain["proposals"]
+    assert (plain["subject"], plain["left_out"][0]) == ("shopper", "lost_reply at charge, once (risk 0.93)")
+    assert (plain["done"], plain["run"]) == ([], None)
+    assert proposal | {"risk": round(proposal["risk"], 3)} == {
+        "target": "search", "fault": "lost_reply", "how": "once", "params": {},
+        "reason": "never tried: lost_reply at search; at other targets it broke 1 of 1", "bad": None, "base": None,
+        "trials": 3, "why": "too little data: 3 trials with one fault alone at this revision, and 8 are needed",
+        "risk": 0.171, "factors": {"criticality": 0.5, "irreversibility": 0.0, "near misses": 0.0}, "cost": 1.0,
+        "command": "faults=[lab.inject('lost_reply', 'search', calls=[1])]", "watch": ["calls of search"],
+        "stop": ["harm > 0"], "limits": {}, "deadline_s": 1.0,
+        "changes": [
+            {"what": "deadline_s", "evidence": "2 past trials took 0 s ± 0 s"},
+            {"what": "watch", "evidence": "no other target is known to fail with it"},
+            {"what": "stop", "evidence": "the chance of harm is 20%"},
+        ],
+    }  # fmt: skip
     error = typed.refused("plan", "shopper", "--logs", logs, "--target", "crm")
     assert error == "shopper has no target 'crm': known are charge, search\n"

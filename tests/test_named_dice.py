@@ -67,8 +67,8 @@ def trial_of(plan: Plan) -> tuple[dict[Place, str], set[Place]]:
         agent, "go", tools=[lookup, refund, message], faults=plan.injections, seed=plan.seed, effects=[], timeout_s=5
     )
     history = trial.history
-    hit = {(e.injection, e.target, e.request, e.attempt): e.fault for _, e in history.of(FaultScheduled)}
-    rolled = {(name, e.target, e.request, e.attempt) for _, e in history.of(CallFinished) for name in e.rolled}
+    hit = {(e.injection, e.target, e.request, e.attempt): e.fault for _, e in history.find_events(FaultScheduled)}
+    rolled = {(name, e.target, e.request, e.attempt) for _, e in history.find_events(CallFinished) for name in e.rolled}
     return hit, rolled
 
 
@@ -127,4 +127,4 @@ def test_the_agent_of_these_tests_would_show_a_moved_hit() -> None:
     assert patterns[0] != patterns[1]
     assert patterns[0]
     trial = lab.run(agent, "go", tools=[lookup, refund, message], faults=[one], seed=3, effects=[])
-    assert len(list(trial.history.of(CallStarted))) == ASKED * TRIES * len(TARGETS)
+    assert len(list(trial.history.find_events(CallStarted))) == ASKED * TRIES * len(TARGETS)

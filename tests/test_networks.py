@@ -53,9 +53,9 @@ def test_every_call_is_as_late_as_the_network_makes_it(
     took, trial = took_by(quality)
     assert least_s <= min(took) <= max(took) <= most_s
     assert abs(sum(took) / len(took) - mean_s) < 0.25 * mean_s
-    injected = [event.fault for _, event in trial.history.of(FaultInjected)]
+    injected = [event.fault for _, event in trial.history.find_events(FaultInjected)]
     assert injected.count("delay") >= CALLS * 0.9
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)].count("delay") >= CALLS * 0.9
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)].count("delay") >= CALLS * 0.9
     assert len(took) == CALLS or quality in ("moderate", "poor")
 
 
@@ -66,7 +66,7 @@ def test_a_degrading_network_is_slower_with_each_call() -> None:
 
 def test_a_poor_network_resets_some_and_leaves_some_without_an_answer() -> None:
     took, trial = took_by("poor")
-    met = {event.fault for _, event in trial.history.of(FaultWitnessed)}
+    met = {event.fault for _, event in trial.history.find_events(FaultWitnessed)}
     assert met == {"delay", "reset_peer", "timeout"}
     assert 0.85 * CALLS < len(took) < CALLS
 
@@ -89,7 +89,7 @@ def test_in_production_a_twentieth_of_the_calls_fail_most_of_them_by_rate_limits
         return "done"
 
     trial = lab.run(agent, "go", reads=[ask], faults=lab.network("production", "ask"), twin=False, deadline_s=10**7)
-    met = Counter(event.fault for _, event in trial.history.of(FaultWitnessed))
+    met = Counter(event.fault for _, event in trial.history.find_events(FaultWitnessed))
     assert met.keys() == {"rate_limit", "server_error", "timeout_before_effect"}
     assert 0.035 < met.total() / 2000 < 0.065
     assert 0.45 < met["rate_limit"] / met.total() < 0.75

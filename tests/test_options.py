@@ -10,8 +10,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.execution._checked import NAMED, NOT_NAMED
-from chaoslab.execution.options import RunOptions, file_options, key_of
-from chaoslab.scenarios.running import import_parts
+from chaoslab.execution.options import RunOptions, get_scenario_key, iterate_scenario_options
+from chaoslab.scenarios.running import import_agent_and_options
 from chaoslab.scenarios.spec import ScenarioSpec
 from chaoslab.surfaces.pytest_plugin import Chaos
 
@@ -62,22 +62,24 @@ def test_the_plug_in_refuses_it_too(chaos: Chaos) -> None:
 
 
 def test_types_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"^keep= is about logs, and none are written: give logs= too$"):
+        lab.run(agent, "x", keep="failed")
     with pytest.raises(ValueError, match="seed is 'one'"):
         lab.run(agent, "x", seed="one")  # type: ignore[arg-type]
 
 
 def test_a_scenarios_file_has_the_options_with_a_key() -> None:
-    assert {key_of(each) for each in file_options()} <= set(ScenarioSpec.model_fields)
-    for each in file_options():
-        default = ScenarioSpec.model_fields[key_of(each)].get_default(call_default_factory=True)
+    assert {get_scenario_key(each) for each in iterate_scenario_options()} <= set(ScenarioSpec.model_fields)
+    for each in iterate_scenario_options():
+        default = ScenarioSpec.model_fields[get_scenario_key(each)].get_default(call_default_factory=True)
         assert default == each.default or not (default or each.default), each.name
 
 
 def test_a_run_gets_all_of_them() -> None:
     made = lab.scenario("x").agent(agent).ask("x").set(elsewhere="unreachable", calls_max=7, isolate="fork")
     (scenario,) = made.check()
-    _, options = import_parts(scenario)
-    assert set(options) == {each.name for each in file_options()}
+    _, options = import_agent_and_options(scenario)
+    assert set(options) == {each.name for each in iterate_scenario_options()}
     assert (options["elsewhere"], options["calls_max"], options["isolate"]) == ("unreachable", 7, "fork")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import TwinReordered
-from chaoslab.execution.agents._orders import choose_late_calls
+from chaoslab.execution.agents._orders import iterate_late_call_groups
 from chaoslab.record.history import History
 
 account = {"balance": 0, "made": 0}
@@ -79,7 +79,7 @@ def test_the_balance_that_the_twin_lost_an_update_of_is_right(call: int) -> None
         "the trial without faults has another result if read_balance 1 begins after the calls beside it: a race of the "
         "agent's",
     )
-    states = {event.state["balance"] for _, event in found.history.of(TwinReordered)}
+    states = {event.state["balance"] for _, event in found.history.find_events(TwinReordered)}
     assert 115 in states
 
 
@@ -108,7 +108,7 @@ def test_no_further_trial_runs_where_calls_follow_each_other_or_the_trial_is_rig
 @pytest.mark.parametrize("many", [9, 16, 21])
 def test_of_any_two_of_many_calls_each_once_begins_after_the_other(many: int) -> None:
     calls = [("", "pay", number) for number in range(many)]
-    runs = [*choose_late_calls(calls)]
+    runs = [*iterate_late_call_groups(calls)]
     assert len(runs) == 2 * (many - 1).bit_length()
     assert all(any(one in run and other not in run for run in runs) for one, other in permutations(calls, 2))
 
@@ -129,12 +129,16 @@ def test_where_not_each_order_was_tried_none_that_fits_is_open() -> None:
         lab.fresh(make), "Deposit.", reads=[read_balance, write_balance], faults=[lab.inject("wrong_value", READ)],
         state=lambda: {"balance": account["balance"]},
     )  # fmt: skip
-    assert any(event.together for _, event in found.history.of(TwinReordered))
+    assert any(event.together for _, event in found.history.find_events(TwinReordered))
     assert (found.outcome, found.verdict.done) == ("unknown", None), (found.why, account)
 
 
 def test_the_log_alone_tells_the_same(tmp_path: Any) -> None:
     found = trial(late(1), logs=tmp_path)
     assert found.folder is not None
-    assert len(list(History.read(found.folder).of(TwinReordered))) == len(list(found.history.of(TwinReordered))) > 0
+    assert (
+        len(list(History.read(found.folder).find_events(TwinReordered)))
+        == len(list(found.history.find_events(TwinReordered)))
+        > 0
+    )
     assert str(lab.load(found.folder).trials.iloc[0]["outcome"]) == "correct"

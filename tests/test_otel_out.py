@@ -1,7 +1,6 @@
 """Trials as traces: what a collector gets of a finished run, and of one that goes on."""
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes, mcp_attributes
 
 import chaoslab as lab
-from chaoslab.base.clock import SystemClock
 from chaoslab.cli import main
-from chaoslab.record import runs
+from chaoslab.record.history import History
 from chaoslab.surfaces.otel import _conventions as conventions
-from chaoslab.surfaces.otel.collector import Collector, find_endpoint, parse_endpoint, parse_headers
-from chaoslab.surfaces.otel.export import follow_runs
+from chaoslab.surfaces.otel.collector import find_endpoint, parse_endpoint
+from chaoslab.surfaces.otel.export import Collector, send_run
 from tests.cli_parts import Typed
 from tests.otel_parts import Receiver, has, receiving
 
@@ -44,13 +42,6 @@ def clerk(prompt: str) -> str:
         except TimeoutError:
             continue
     return "no refund"
-
-
-class NoWaits(SystemClock):
-    """The machine's time, in which nobody waits."""
-
-    def sleep(self, delay_s: float) -> None:
-        pass
 
 
 def ran(logs: Path, trials: int = 2) -> Path:
@@ -132,29 +123,17 @@ def test_metrics_count_trials_outcomes_faults_and_recovery(sent: tuple[Path, Rec
     assert metrics["chaoslab.incidents"].sum.is_monotonic
 
 
-def test_a_trial_is_sent_once_the_next_one_has_begun(tmp_path: Path) -> None:
-    begun: list[str] = []
-    runs.announced.append(lambda folder: begun.append(str(folder)))
-    try:
-        ran(tmp_path, trials=3)
-    finally:
-        runs.announced.pop()
-    with receiving() as receiver:
-        assert follow_runs(iter(begun), Collector(receiver.url)) == 3
-        assert len(of(receiver, "invoke_agent clerk")) == 3
-
-
 @pytest.mark.parametrize("gone", ["taken away", "down", "busy"])
 def test_a_collector_that_is_down_is_told_of_once(tmp_path: Path, gone: str) -> None:
     folder, said = ran(tmp_path, trials=1), list[str]()
     with receiving() as receiver:
         receiver.status = {"taken away": 404, "busy": 503, "down": 200}[gone]
         url = "http://127.0.0.1:9" if gone == "down" else receiver.url
-        collector = Collector(url, clock=NoWaits(), tell=said.append)
-        follow_runs(iter([str(folder)]), collector)
+        collector = Collector(url, timeout_s=0.5, tell=said.append)
+        send_run(History.read(folder), collector)
     assert len(said) == 1
-    assert said[0].startswith(f"note: the collector at {url}")
-    assert collector.lost == 2
+    assert said[0].startswith(f"the collector at {url} failed: ")
+    assert collector.lost
     assert (len(receiver.bodies) > 0) == (gone != "down")
 
 
@@ -266,27 +245,22 @@ def test_an_address_that_is_none_is_told(text: str) -> None:
 
 def test_the_environment_may_switch_it_off() -> None:
     assert find_endpoint({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_SDK_DISABLED": "TRUE"}) == ""
-    assert parse_headers("api-key=a%20b, tenant=x,") == {"api-key": "a b", "tenant": "x"}
-    with pytest.raises(ValueError, match=r"entry 2 should be name=value") as caught:
-        parse_headers("a=b,s3cret")
-    assert "s3cret" not in str(caught.value)
 
 
-def test_otlp_sends_while_a_scenario_runs(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-    assert main(["init", str(here)]) == 0
-    monkeypatch.setattr(sys, "path", [*sys.path])
+def test_the_environment_names_collector_headers_and_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ran(tmp_path)
     with receiving() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k")
         monkeypatch.setenv("OTEL_SERVICE_NAME", "shop")
-        assert main(["test", "--trials", "3", "-q"]) == 0
-    assert len(of(receiver, "invoke_agent careful")) == 3
-    assert b'"stringValue":"shop"' in receiver.bodies[0][1]
+        assert main(["otlp", str(folder)]) == 0
+    assert b"shop" in receiver.bodies[0][1]
     assert receiver.headers[0]["api-key"] == "k"
-    assert "note" not in capfd.readouterr().err
 
 
-def test_otlp_without_logs_is_refused(tmp_path: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "leave --no-logs out" in typed.refused("test", tmp_path, "--no-logs", "--otlp", "http://127.0.0.1:9")
+def test_otlp_needs_an_address_and_is_no_option_of_a_run(
+    tmp_path: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     assert "--to http://localhost:4318" in typed.refused("otlp")
+    assert "chaoslab otlp RUN sends a run" in typed.refused("test", tmp_path, "--otlp", "http://127.0.0.1:9")

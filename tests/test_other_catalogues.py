@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.core.inject import check
+from chaoslab.core.inject import check_injections
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "other-catalogues.md"
 SHARE_MIN = 0.9
@@ -53,7 +53,7 @@ def test_each_line_can_be_injected(line: str) -> None:
     assert isinstance(call, ast.Call)
     fault, target = (ast.literal_eval(each) for each in call.args)
     options = {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg}
-    check([lab.inject(fault, target, **options)], [target], models=[target] if target == "model" else [])
+    check_injections([lab.inject(fault, target, **options)], [target], models=[target] if target == "model" else [])
 
 
 def test_the_counts_are_those_of_the_tables() -> None:

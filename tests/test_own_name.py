@@ -13,7 +13,7 @@ import pytest
 
 from chaoslab.core.events import PromptStarted, RunFinished
 from chaoslab.record.history import History
-from chaoslab.record.runs import Run, free_name
+from chaoslab.record.runs import Run, choose_free_run_name
 from tests.cli_parts import chaoslab, free_base
 from tests.event_parts import prompt_finished, run_started
 
@@ -33,7 +33,7 @@ FOR_PEOPLE = {
 def neighbour(here: Path) -> Iterator[str]:
     """A run that failed all its trials, and becomes the latest run again and again; its name."""
     run = Run.create(here / "logs", now="2026-06-01T09:00:00Z", folder="neighbour")
-    with run.log("info") as log:
+    with run.open_log("info") as log:
         log.write(run_started(plan={}, model="", world="local", asked=["asked"]))
         log.write(PromptStarted(prompt_index=1, prompt="asked", facts=[["1"]], effects=[], stated=True), trial="p1.r1")
         log.write(prompt_finished("0", prompt_index=1, prompt="asked"), trial="p1.r1")
@@ -43,7 +43,7 @@ def neighbour(here: Path) -> Iterator[str]:
     def again() -> None:
         while not ended.is_set():
             with contextlib.suppress(OSError):  # the other run's link is being moved into its place
-                run.make_latest()
+                run.link_as_latest()
             ended.wait(0.001)
 
     thread = Thread(target=again)
@@ -81,14 +81,14 @@ def test_a_lab_on_loopback_reports_its_own_run(here: Path, neighbour: str) -> No
     (own,) = others(here, neighbour)
     assert f"logs    logs/{own}/" in ended.stdout
     assert (here / "logs" / own / "report.html").exists()
-    assert History.read(here / "logs" / own).first(RunFinished)
+    assert History.read(here / "logs" / own).find_first_event(RunFinished)
 
 
 def test_a_run_that_another_process_makes_gets_a_name_that_is_free_and_nobody_elses(here: Path) -> None:
     logs = here / "logs"
-    name = free_name(logs)
+    name = choose_free_run_name(logs)
     assert Run.create(logs, now="2026-06-01T09:00:00Z", folder=name).folder == logs / name
-    assert free_name(logs) != name
+    assert choose_free_run_name(logs) != name
     with pytest.raises(FileExistsError, match="there is a run of this name already"):
         Run.create(logs, now="2026-06-01T09:00:00Z", folder=name)
     with pytest.raises(OSError, match="a run's name has up to 64 letters"):

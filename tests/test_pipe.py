@@ -6,32 +6,32 @@ from collections.abc import Iterator
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import WALK_MIN, Pipe, Pipeline, ServedLine, Signal, Timed
+from chaoslab.core.pipe import WALK_MIN, PacedQueue, Pipe, Pipeline, Signal, Timed
 from chaoslab.wire.toxics.timeout import Timeout
 
 
-def late(delay_s: float, *, since: float = -math.inf) -> ServedLine:
+def late(delay_s: float, *, since: float = -math.inf) -> PacedQueue:
     def law(timed: Timed, start: float) -> Iterator[Timed]:
         yield Timed(max(start, timed.at + delay_s), timed.item)
 
-    return ServedLine(law, since=since)
+    return PacedQueue(law, since=since)
 
 
-def halves(pause_s: float) -> ServedLine:
+def halves(pause_s: float) -> PacedQueue:
     def law(timed: Timed, start: float) -> Iterator[Timed]:
         assert isinstance(timed.item, bytes)
         middle = len(timed.item) // 2
         yield Timed(start, timed.item[:middle])
         yield Timed(start + pause_s, timed.item[middle:])
 
-    return ServedLine(law)
+    return PacedQueue(law)
 
 
 def run_out(pipe: Pipe, *, step_s: float | None = None) -> list[Timed]:
     """All that still comes; polled when the pipe asks for it, or on a coarse grid."""
     out: list[Timed] = []
     now = 0.0
-    while (wake := pipe.wake()) is not None:
+    while (wake := pipe.find_next_due()) is not None:
         now = wake if step_s is None else max(wake, math.ceil(wake / step_s) * step_s, now)
         out += pipe.poll(now)
     return out
@@ -74,7 +74,7 @@ def test_a_chunk_is_with_the_second_pipe_only_once_the_first_is_done_with_it() -
     assert (first.held, second.held) == (3, 0)
     assert chain.poll(1.0) == []
     assert (first.held, second.held, chain.held) == (0, 3, 3)
-    assert chain.wake() == 2.0
+    assert chain.find_next_due() == 2.0
 
 
 def test_what_is_held_moves_on_at_once_when_a_pipe_is_taken_out() -> None:
@@ -90,9 +90,9 @@ def test_half_a_chunk_that_has_left_is_not_released_again() -> None:
     line.feed(Timed(0.0, b"abcdef"))
     assert line.poll(1.0) == [Timed(0.0, b"abc")]
     assert line.held == 3
-    assert line.release(2.0) == [Timed(2.0, b"def")]
+    assert line.release_all(2.0) == [Timed(2.0, b"def")]
     assert line.held == 0
-    assert line.wake() is None
+    assert line.find_next_due() is None
 
 
 def test_a_successor_lets_the_chunk_in_hand_go_and_keeps_the_others_by_their_arrival() -> None:
@@ -115,7 +115,7 @@ def test_data_that_waited_passes_a_straight_successor_at_the_moment_of_the_chang
     chain = chain_of(late(10.0))
     for at in (0.0, 1.0):
         chain.feed(Timed(at, b"x"))
-    chain.replace("pipe 0", ServedLine(lambda timed, start: (Timed(start, timed.item),), since=5.0, straight=True), 5.0)
+    chain.replace("pipe 0", PacedQueue(lambda timed, start: (Timed(start, timed.item),), since=5.0, straight=True), 5.0)
     assert run_out(chain) == [Timed(5.0, b"x"), Timed(5.0, b"x")]
 
 
@@ -132,15 +132,15 @@ def test_a_pipe_put_in_between_sees_what_has_not_passed_its_place() -> None:
 def test_an_empty_chain_is_a_wire() -> None:
     chain = Pipeline()
     chain.feed(Timed(3.0, b"x"))
-    assert chain.wake() == 3.0
+    assert chain.find_next_due() == 3.0
     assert chain.poll(3.0) == [Timed(3.0, b"x")]
-    assert chain.wake() is None
+    assert chain.find_next_due() is None
 
 
 def test_a_piece_that_is_never_due_is_held_not_awaited() -> None:
     line = late(math.inf)
     line.feed(Timed(0.0, b"abc"))
-    assert line.wake() is None
+    assert line.find_next_due() is None
     assert line.poll(1e9) == []
     assert line.held == 3
 
@@ -149,7 +149,7 @@ def test_nothing_comes_after_a_reset() -> None:
     def law(timed: Timed, start: float) -> Iterator[Timed]:  # noqa: ARG001
         yield Timed(start, Signal.RESET)
 
-    line = ServedLine(law)
+    line = PacedQueue(law)
     line.feed(Timed(0.0, b"a"))
     line.feed(Timed(0.0, b"b"))
     assert line.poll(1.0) == [Timed(0.0, Signal.RESET)]
@@ -163,29 +163,29 @@ def test_what_a_law_cuts_off_is_not_held() -> None:
         assert isinstance(timed.item, bytes)
         yield Timed(start, timed.item[:1])
 
-    line = ServedLine(law)
+    line = PacedQueue(law)
     line.feed(Timed(0.0, b"abc"))
     line.feed(Timed(0.0, b"def"))
     assert line.poll(0.0) == [Timed(0.0, b"a"), Timed(0.0, b"d")]
-    assert line.wake() is None
+    assert line.find_next_due() is None
     assert line.held == 0
 
 
 @pytest.mark.parametrize("most", [1, 3, 64])
 def test_a_chain_gives_no_more_than_it_is_asked_for_and_in_the_end_the_same(most: int) -> None:
-    def crumbs() -> ServedLine:
+    def crumbs() -> PacedQueue:
         def law(timed: Timed, start: float) -> Iterator[Timed]:
             assert isinstance(timed.item, bytes)
             for begin in range(len(timed.item)):
                 yield Timed(start, timed.item[begin : begin + 1])
 
-        return ServedLine(law)
+        return PacedQueue(law)
 
     data = bytes(range(250))
     chain = chain_of(crumbs(), late(1.0), late(0.5))
     chain.feed(Timed(0.0, data))
     out: list[Timed] = []
-    while (wake := chain.wake()) is not None:
+    while (wake := chain.find_next_due()) is not None:
         some = chain.poll(wake, most)
         assert len(some) <= max(most, WALK_MIN)
         assert chain.pieces <= 2 * len(data)
@@ -196,18 +196,18 @@ def test_a_chain_gives_no_more_than_it_is_asked_for_and_in_the_end_the_same(most
 def test_what_a_first_pipe_cuts_does_not_pile_up_before_the_second() -> None:
     """Two pipes that cut, a little at a time: the second is through with a piece before the first cuts the next."""
 
-    def cut(size: int) -> ServedLine:
+    def cut(size: int) -> PacedQueue:
         def law(timed: Timed, start: float) -> Iterator[Timed]:
             assert isinstance(timed.item, bytes)
             for begin in range(0, len(timed.item), size):
                 yield Timed(start, timed.item[begin : begin + size])
 
-        return ServedLine(law)
+        return PacedQueue(law)
 
     chain = chain_of(cut(10), cut(1))
     chain.feed(Timed(0.0, bytes(100_000)))
     most, got = 0, 0
-    while chain.wake() is not None:
+    while chain.find_next_due() is not None:
         got += len(chain.poll(0.0, 64))
         most = max(most, chain.pieces)
     assert got == 100_000
@@ -215,12 +215,12 @@ def test_what_a_first_pipe_cuts_does_not_pile_up_before_the_second() -> None:
 
 
 def test_pipes_that_let_bytes_pass_at_once_are_not_even_asked_but_see_the_end() -> None:
-    def straight(end_late_s: float) -> ServedLine:
+    def straight(end_late_s: float) -> PacedQueue:
         def law(timed: Timed, start: float) -> Iterator[Timed]:
             assert isinstance(timed.item, Signal), "bytes were fed to it"
             yield Timed(start + end_late_s, timed.item)
 
-        return ServedLine(law, straight=True)
+        return PacedQueue(law, straight=True)
 
     chain = chain_of(straight(1.0), late(0.25), straight(2.0))
     chain.feed(Timed(0.0, b"a"))
@@ -233,7 +233,7 @@ def test_releasing_a_chain_gives_back_everything_in_order() -> None:
     chain = chain_of(late(1.0), late(5.0))
     for at in (0.0, 1.0, 2.0):
         chain.feed(Timed(at, str(at).encode()))
-    assert [timed.item for timed in chain.release(2.5)] == [b"0.0", b"1.0", b"2.0"]
+    assert [timed.item for timed in chain.release_all(2.5)] == [b"0.0", b"1.0", b"2.0"]
     assert chain.keys == ()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.wire import state_place
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from tests.cli_parts import Typed
 
 CASES = [
@@ -34,9 +34,9 @@ def test_a_place_that_cannot_be_used_is_one_line(
 
 
 def test_a_state_of_the_lab_may_have_any_name_and_a_broken_one_its_own(tmp_path: Path) -> None:
-    Control(tmp_path / "new" / "mine").close()
-    state_place.check(tmp_path / "new" / "mine")
+    ControlDatabase(tmp_path / "new" / "mine").close()
+    state_place.check_state_file(tmp_path / "new" / "mine")
     (tmp_path / "empty").touch()
-    state_place.check(tmp_path / "empty")
+    state_place.check_state_file(tmp_path / "empty")
     (tmp_path / "state.db").write_text("something wrote over it")
-    state_place.check(tmp_path / "state.db")
+    state_place.check_state_file(tmp_path / "state.db")

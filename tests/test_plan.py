@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.analysis.measures.intervals import clopper_pearson
-from chaoslab.base.registry import names
+from chaoslab.analysis.measures.intervals import clopper_pearson_interval
+from chaoslab.base.registry import list_plugins
 from chaoslab.core.attempt import AttemptFaults
-from chaoslab.core.chain import ActiveFault, chain
+from chaoslab.core.chain import ActiveFault, nest_flows
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.memory import TrialMemory
@@ -24,7 +24,7 @@ from tests.plan_parts import first, roll
 from tests.sure import sure
 
 TARGETS = ("search", "weather", "model")
-FAULTS = names("faults")
+FAULTS = list_plugins("faults")
 
 choices = st.lists(
     st.builds(Choice, st.sampled_from(FAULTS), st.floats(0.1, 10)), min_size=1, max_size=3, unique_by=lambda c: c.fault
@@ -97,7 +97,7 @@ def test_over_20000_draws_the_rate_of_hits_is_what_was_asked_for(chance: float) 
     injection = Injection("wire", (Choice("latency"),), ("search",), chance)
     plan, draws = Plan(7, (injection,)), 20_000
     hit = sum(roll(plan, injection, call(n)) is not None for n in range(draws))
-    assert chance in sure(clopper_pearson(hit, draws, confidence=0.999))
+    assert chance in sure(clopper_pearson_interval(hit, draws, confidence=0.999))
 
 
 def test_alternatives_come_up_by_their_weight() -> None:
@@ -107,13 +107,13 @@ def test_alternatives_come_up_by_their_weight() -> None:
     fell = [active.fault_name for n in range(draws) if (active := roll(plan, injection, call(n)))]
     assert len(fell) == draws
     for name, weight in weights.items():
-        assert weight / 10 in sure(clopper_pearson(fell.count(name), draws, confidence=0.999))
+        assert weight / 10 in sure(clopper_pearson_interval(fell.count(name), draws, confidence=0.999))
 
 
 def test_a_rare_hit_is_any_of_the_alternatives() -> None:
     injection = Injection("wire", (Choice("timeout"), Choice("refused")), ("search",), 0.1)
     fell = [active.fault_name for n in range(5000) if (active := roll(Plan(7), injection, call(n)))]
-    assert 0.5 in sure(clopper_pearson(fell.count("timeout"), len(fell), confidence=0.999))
+    assert 0.5 in sure(clopper_pearson_interval(fell.count("timeout"), len(fell), confidence=0.999))
 
 
 def test_which_fault_it_is_does_not_depend_on_the_chance() -> None:
@@ -169,8 +169,8 @@ def test_the_wire_is_told_apart_and_the_rest_is_outermost_first() -> None:
     order = ["wire", "cut", "lost_reply", "wrong_value", "truncate_context", "budget"]
     faults = {"wire": "latency"} | {name: name for name in order[1:]}
     plan = Plan(1, tuple(Injection(name, (Choice(faults[name]),), TARGETS) for name in order))
-    assert [i.name for i in plan.candidates(TARGETS[0], wire=True)] == ["wire"]
-    assert [i.name for i in plan.candidates(TARGETS[0], wire=False)] == order[:0:-1]
+    assert [i.name for i in plan.find_candidates(TARGETS[0], wire=True)] == ["wire"]
+    assert [i.name for i in plan.find_candidates(TARGETS[0], wire=False)] == order[:0:-1]
     assert {i.layer for i in plan.injections} == set(LAYERS)
 
 
@@ -186,18 +186,18 @@ def test_only_what_may_hit_a_call_is_rolled_for_it() -> None:
     never = Injection("never", (Choice("latency"),), ("search",), 0.0)
     error = Injection("error", (Choice("tool_error"),), ("search",))
     plan = Plan(1, (rare, numbered, never, error))
-    assert [i.name for i in plan.candidates("search", wire=True)] == ["rare", "numbered"]
-    assert [i.name for i in plan.candidates("model", wire=True)] == ["numbered"]
-    assert [i.name for i in plan.candidates("search", wire=False)] == ["error"]
-    assert plan.candidates("weather", wire=True) == ()
-    assert plan.candidates("search", wire=True) is plan.candidates(
+    assert [i.name for i in plan.find_candidates("search", wire=True)] == ["rare", "numbered"]
+    assert [i.name for i in plan.find_candidates("model", wire=True)] == ["numbered"]
+    assert [i.name for i in plan.find_candidates("search", wire=False)] == ["error"]
+    assert plan.find_candidates("weather", wire=True) == ()
+    assert plan.find_candidates("search", wire=True) is plan.find_candidates(
         "search", wire=True
     )  # found once: it is asked for with every call
 
 
 def hits(plan: Plan, one: Call) -> tuple[list[str], list[str]]:
     """The injections of the wire that hit a call, and those that were asked."""
-    active, asked = plan.hits_on_the_wire(one, first(plan, one))
+    active, asked = plan.find_wire_hits(one, first(plan, one))
     return [each.injection for each in active], asked
 
 
@@ -226,7 +226,7 @@ def test_the_requests_to_be_hit_by_number_are_known_beforehand() -> None:
     perhaps = Injection("perhaps", (Choice("latency"),), ("search",), 0.5, calls=(2,))
     wide = Injection("wide", (Choice("latency"),), ("s*",), calls=(2,))
     waiting = Injection("waiting", (Choice("latency"),), ("search",), calls=(2,), triggers={"after": "both"})
-    named = Plan(1, (both, by_chance, perhaps, wide, waiting)).named
+    named = Plan(1, (both, by_chance, perhaps, wide, waiting)).numbered_requests
     assert named == ((both, "search", 1), (both, "search", 4), (both, "model", 1), (both, "model", 4))
 
 
@@ -235,18 +235,20 @@ def story_of(
 ) -> tuple[list[str], AttemptFaults]:
     """The kinds noted when an attempt is told all stories of these injections, however it then ends."""
     plan, notes = Plan(1, tuple(injections)), list[Event]()
-    memory, candidates = TrialMemory(plan, one.trial), plan.candidates(one.target, wire=False)
-    decisions = memory.decide(candidates, first(plan, one))
+    memory, candidates = TrialMemory(plan, one.trial), plan.find_candidates(one.target, wire=False)
+    decisions = memory.decide_hits(candidates, first(plan, one))
     faults = AttemptFaults(memory, one, notes.append, spent=spent)
     target = Target(fails=fails)
     reply: Reply | None = None
     error: str | None = None
     try:
-        reply = played(chain(faults.stories(candidates, decisions), one, faults.injected), target)
+        reply = played(
+            nest_flows(faults.build_fault_getters(candidates, decisions), one, faults.log_injected_fault), target
+        )
     except Failure as failure:
         error = failure.kind
     sent = target.sent[-1] if target.sent else None
-    faults.witnessed(Observation(target.now_s, target.deadline_s, error, 200 if reply else None, 0, sent, reply))
+    faults.log_met_faults(Observation(target.now_s, target.deadline_s, error, 200 if reply else None, 0, sent, reply))
     return [event.kind.removeprefix("fault_") for event in notes], faults
 
 
@@ -259,7 +261,7 @@ def test_the_stages_of_a_story_are_noted_as_it_goes() -> None:
 
 def test_all_attempts_in_a_window_meet_the_same_fault() -> None:
     window = Injection("w", (Choice("latency", params={"jitter_s": 5.0}),), ("search",), triggers={"window_s": [0, 60]})
-    assert len({Plan(1, (window,)).fault_for(window, call(n)).fault for n in range(1, 5)}) == 1
+    assert len({Plan(1, (window,)).draw_fault(window, call(n)).fault for n in range(1, 5)}) == 1
 
 
 def test_a_story_that_decides_by_itself_is_scheduled_when_it_acts() -> None:

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import coroutine
 from typing import Any
@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.base.boundary import is_foreign
+from chaoslab.base.boundary import is_foreign_error
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.options import RunArguments
-from chaoslab.execution.trial import run_numbered
+from chaoslab.execution.trial import run_numbered_trials
 from chaoslab.record.history import History
 from tests.cli_parts import chaoslab, command, environment
 from tests.hard.dying_parts import gone
@@ -171,7 +171,7 @@ def test_a_trial_in_a_child_has_the_bytes_of_one_in_this_process(tmp_path: Path)
         folder = tmp_path / str(apart)
         faults = [lab.inject("refused", "refund", chance=0.5)]
         asked = RunArguments(agent, "go", tools=[refund], faults=faults, seed=5, logs=folder)
-        answers = [trial.answer for trial in run_numbered(asked, range(70), apart=apart)]
+        answers = [trial.answer for trial in run_numbered_trials(asked, range(70), apart=apart)]
         found.append((answers, (folder / "latest" / "info.log").read_bytes()))
     assert found[0] == found[1]
     assert len(set(found[0][0])) == 2
@@ -261,7 +261,7 @@ def test_the_end_of_a_generator_or_a_coroutine_that_is_closed_is_nobodys_error()
         try:
             yield
         except GeneratorExit as error:
-            ends.append(is_foreign(error))
+            ends.append(is_foreign_error(error))
             raise
 
     async def waits() -> None:
@@ -286,25 +286,49 @@ def test_ctrl_c_is_the_users() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-WAITS = "os.write(1, b'waiting\\n'); time.sleep(60)"  # in one write: two processes print it at once
+WAITS = "os.write(1, b'waiting\\n'); time.sleep(3600)"  # in one write: two processes print it at once
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_signal_to_all_processes_of_a_command_is_the_users_and_no_trial_is_blamed(tmp_path: Path, jobs: str) -> None:
-    (tmp_path / "ag.py").write_text(AGENT.format(at_import="", when_it_fails=WAITS))
-    (tmp_path / "s.yaml").write_text(SCENARIO.replace("chance: 0.4", "chance: 1.0") + "world: local\n")
+@pytest.mark.parametrize("reaches", [os.killpg, os.kill], ids=["all processes", "its first process"])
+def test_a_signal_to_a_command_is_the_users_and_no_trial_is_blamed(
+    tmp_path: Path, jobs: str, reaches: Callable[[int, int], None]
+) -> None:
+    code, said = signalled(tmp_path, "--jobs", jobs, reaches=reaches, when_it_fails=WAITS)
+    assert code == 130, said
+    assert "kills the process" not in said
+    assert "a worker died" not in said
+
+
+def test_a_signal_that_ends_the_child_at_once_ends_the_command_in_the_same_way(tmp_path: Path) -> None:
+    """As where a library of the agent's lets signals do what they do by default."""
+    default = "signal.signal(signal.SIGTERM, signal.SIG_DFL); "
+    assert signalled(tmp_path, reaches=os.kill, at_import=default + WAITS) == (-signal.SIGTERM, "")
+
+
+def test_an_agent_blocks_no_signal_unless_its_command_does(tmp_path: Path) -> None:
+    """Its own children inherit the mask: with SIGCHLD blocked, shells and servers wait for ever."""
+    mask = "os.write(1, f'mask {signal.pthread_sigmask(signal.SIG_BLOCK, ())}'.encode())"
+    assert "mask set()" in tried(tmp_path, at_import=mask).stdout
+
+
+def signalled(folder: Path, *options: str, reaches: Callable[[int, int], None], **agent: str) -> tuple[int, str]:
+    """The exit code and the errors of a command that gets SIGTERM when its agent waits."""
+    (folder / "ag.py").write_text(AGENT.format(**{"at_import": "", "when_it_fails": "pass", **agent}))
+    (folder / "s.yaml").write_text(SCENARIO.replace("chance: 0.4", "chance: 1.0") + "world: local\n")
     process = subprocess.Popen(
-        command("test", "s.yaml", "--jobs", jobs), cwd=tmp_path, env=environment(), stdout=subprocess.PIPE,
+        command("test", "s.yaml", *options), cwd=folder, env=environment(), stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "waiting\n"
-        os.killpg(process.pid, signal.SIGTERM)
-        said = process.communicate(timeout=HUNG_S)
-    assert process.returncode == 130, said
-    assert "kills the process" not in said[1]
-    assert "a worker died" not in said[1]
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "waiting\n"
+            reaches(process.pid, signal.SIGTERM)
+            errors = process.communicate(timeout=HUNG_S)[1]
+        finally:
+            process.kill()
+    return process.returncode, errors
 
 
 def test_a_signal_that_an_agent_sends_to_itself_is_its_own(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from chaoslab.analysis.measures import run_report
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import judge, judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials, judge_trial
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.core.events import Event
 from chaoslab.record.history import History
@@ -259,10 +259,10 @@ def test_a_report_of_batches_is_the_history_s(
     for name, lines in logs.lines.items():
         (folder / name).write_bytes(b"".join(lines))
     history = History.read(folder)
-    assert judge_all(history) == {trial: judge(history, trial) for trial in history.trials}
-    whole = RunReport.build(history)
+    assert judge_all_trials(history) == {trial: judge_trial(history, trial) for trial in history.trials}
+    whole = RunReport.from_history(history)
     with patch.object(run_report, "TrialStream", lambda folder: TrialStream(folder, least=least)):
-        found = RunReport.read(folder)
+        found = RunReport.from_folder(folder)
     assert told(found) == told(whole)
     assert summary(found) == summary(whole)
     if several or side_by_side or damages or any(step.whose == 2 for steps, _ in trials for step in steps):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.reports.charts import names
+from chaoslab.reports.charts import list_charts
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, execute, free_base, prompts
 
@@ -36,7 +36,7 @@ def in_containers(line: str) -> bool:
 
 INSTALL = ("export CHAOSLAB=", "pip install ")
 """The beginnings of lines that test_extras.py holds to their form: each would take minutes."""
-PICTURES = len(names())
+PICTURES = len(list_charts())
 RUN = ".venv/bin/chaoslab lab "
 ONCE = list(dict.fromkeys(commands()))
 QUICK = (ROOT / "docs" / "how-to" / "choose-what-breaks.md").read_text(encoding="utf-8")
@@ -187,3 +187,20 @@ def test_the_four_lines_on_ones_own_agent_run_word_for_word(tmp_path: Path) -> N
     assert "1. HARM: Refund twice" in said[2]
     assert [each.returncode for each in ended[::3]] == [0, 0], said
     assert (tmp_path / "chaos-baseline.json").exists()
+
+
+def test_the_first_command_prints_what_stands_below_it(tmp_path: Path) -> None:
+    """But for the seconds, and what the page leaves out."""
+    block = next(each for each in re.findall(r"```console\n(.*?)```", README, re.DOTALL) if each.startswith("$ "))
+    line, *shown = block.splitlines()
+    (tmp_path / "benchmarks").mkdir()
+    shutil.copy(ROOT / "benchmarks" / "planted.py", tmp_path / "benchmarks")
+    ended = chaoslab(tmp_path, *shlex.split(line)[2:], "--no-logs")
+    assert ended.returncode == 1, ended.stderr
+    assert len(shown) > 10
+    said = ended.stdout
+    for each in shown:
+        pattern = re.sub(r"\d\\.\d\\ s$", r"\\d+\\.\\d s", re.escape(each)).replace("…", ".*")
+        found = re.search(f"^{pattern}$", said, flags=re.MULTILINE)
+        assert found is not None, f"{each}\n{said}"
+        said = said[found.end() :]

@@ -1,4 +1,4 @@
-"""A stand-in is found in every place where a program may hold a function, and afterwards the function again."""
+"""A fake is found in every place where a program may hold a function, and afterwards the function again."""
 
 import functools
 import sys
@@ -18,7 +18,7 @@ def real() -> str:
 
 
 def new() -> Callable[[], str]:
-    return lambda: "stand-in"
+    return lambda: "fake"
 
 
 def by_global() -> str:
@@ -115,7 +115,7 @@ def test_the_stand_in_is_called_meanwhile_and_never_after(make: Callable[[], Any
         before = agent()
         assert set(before.split()) == {"real"}
         with References([agent], [(real, new())]) as swapped:
-            assert set(agent().split()) == {"stand-in"}
+            assert set(agent().split()) == {"fake"}
             assert swapped.count[0] >= 1
         assert agent() == before
     sys.modules.pop("a_shop", None)
@@ -154,7 +154,7 @@ def test_an_object_that_lies_about_itself_does_no_harm() -> None:
 
     held: list[Any] = [Liar(), real]
     with References([held], [(real, new())]):
-        assert held[1]() == "stand-in"
+        assert held[1]() == "fake"
     assert held[1] is real
 
 
@@ -163,14 +163,14 @@ def other() -> str:
 
 
 def other_new() -> Callable[[], str]:
-    return lambda: "other stand-in"
+    return lambda: "other fake"
 
 
 @pytest.mark.parametrize("make", [list, deque])
 def test_in_a_list_that_the_program_changed_only_the_stand_ins_are_exchanged_wherever_they_are(make: Any) -> None:
     turned, emptied = make([other, real]), make([real])
     with References([[turned, emptied, by_global]], [(real, new()), (other, other_new())]):
-        assert [tool() for tool in turned] == ["other stand-in", "stand-in"]
+        assert [tool() for tool in turned] == ["other fake", "fake"]
         turned.reverse()
         turned.insert(0, "note")
         turned.append(turned[1])
@@ -205,7 +205,7 @@ def test_a_global_and_a_closed_over_name_that_the_program_bound_anew_stay_as_it_
         return before
 
     with References([agent], [(real, new())]):
-        assert agent() == "stand-in stand-in"
+        assert agent() == "fake fake"
     assert (held, bound_anew) == (other, other)
 
 
@@ -270,7 +270,7 @@ HOLDERS: list[tuple[Any, Callable[[Any], str]]] = [
 @pytest.mark.parametrize(("held", "call"), HOLDERS)
 def test_a_holder_with_a_will_of_its_own_is_not_asked(held: Any, call: Callable[[Any], str]) -> None:
     with References([held], [(real, new())]):
-        assert call(held) == "stand-in"
+        assert call(held) == "fake"
     assert call(held) == "real"
 
 
@@ -292,7 +292,7 @@ def test_when_one_place_cannot_be_put_back_all_others_are_and_then_it_is_said() 
 
     def block() -> None:
         with References([first, rings, last], [(real, new())]):
-            assert (first[0](), rings(), last[0]()) == ("stand-in",) * 3
+            assert (first[0](), rings(), last[0]()) == ("fake",) * 3
             Ringing.armed = True
 
     with pytest.raises(Alarm):
@@ -310,14 +310,14 @@ def test_what_functools_tells_of_a_wrapped_function_is_no_way_to_it() -> None:
 
     wrapper = logged(real)
     with References([lambda: wrapper()], [(real, new())]) as swapped:
-        assert (swapped.count, wrapper()) == ([1], "stand-in")
+        assert (swapped.count, wrapper()) == ([1], "fake")
     assert wrapper() == "real"
 
 
 def test_what_a_cached_function_calls_is_reached_through_it() -> None:
     cached = functools.lru_cache(by_global)
     with References([lambda: cached()], [(real, new())]):
-        assert cached() == "stand-in"
+        assert cached() == "fake"
 
 
 class Decorated:
@@ -333,11 +333,11 @@ class Decorated:
 def test_a_wrapper_written_in_python_may_call_what_it_says_it_wraps() -> None:
     tool = Decorated(real)
     with References([lambda: tool()], [(real, new())]) as swapped:
-        assert (swapped.count, tool()) == ([1], "stand-in")
+        assert (swapped.count, tool()) == ([1], "fake")
 
 
 def test_of_the_lab_only_the_module_of_its_own_program_is_followed() -> None:
-    """An agent of the lab's own, such as one that makes the operations of a scenario, may come upon a stand-in of the
+    """An agent of the lab's own, such as one that makes the operations of a scenario, may come upon a fake of the
     virtual world, which keeps the real thing in a global. Python 3.13 has one in each dataclass's `__repr__`."""
 
     def in_module(name: str, held: Callable[[], str]) -> Callable[[], str]:
@@ -349,4 +349,4 @@ def test_of_the_lab_only_the_module_of_its_own_program_is_followed() -> None:
         assert (swapped.count, agent()) == ([0], "real")
     own = in_module("chaoslab.execution.agent", held=real)
     with References([own], [(real, new())]) as swapped:
-        assert (swapped.count, own()) == ([1], "stand-in")
+        assert (swapped.count, own()) == ([1], "fake")

@@ -13,9 +13,9 @@ import pytest
 
 from chaoslab.cli import main
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import InProcess
+from chaoslab.execution.workers import InProcessExecutor
 from chaoslab.lab import recorded_run, replay
-from chaoslab.lab.recorded_run import Unrepeatable, choose_trials, read
+from chaoslab.lab.recorded_run import Unrepeatable, read_recorded_run, select_trials_by_name
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from tests.cli_parts import Typed, chaoslab, prompts
@@ -92,11 +92,11 @@ def test_a_run_made_in_virtual_time_is_the_same_to_the_byte(made: Path) -> None:
     ],
 )
 def test_trials_are_chosen_by_number_or_by_name(wanted: list[str], keys: list[str], there: Path) -> None:
-    assert choose_trials(read(str(there)), wanted) == keys
+    assert select_trials_by_name(read_recorded_run(str(there)), wanted) == keys
 
 
 def test_one_trial_alone_of_a_run_found_by_its_name_is_the_same_too(there: Path, typed: Typed) -> None:
-    code, said, _ = replayed(typed, read(str(there)).run, "--trial", "p2.r2")
+    code, said, _ = replayed(typed, read_recorded_run(str(there)).run, "--trial", "p2.r2")
     (events,) = [len([line for line in History.read(there).records if line.trial == "p2.r2"])]
     assert (code, said[-1]) == (0, f"equal: 1 trial, {events} events, byte for byte")
 
@@ -106,8 +106,8 @@ def test_a_purse_is_as_full_as_it_was(here: Path, typed: Typed) -> None:
     priced = ("MODEL=llama-3.3-70b-versatile", "COST_LIMIT_USD=0.002", "TOXIC_PROB=0", "ERROR_PROB=0")
     ended = chaoslab(here, "run", "--world", "virtual", prompts(here, ["What is 17 times 24?"] * 3), *priced)
     assert ended.returncode == 0, ended.stderr
-    run = read("latest")
-    spent = [run.spent_usd(trial) for trial in run.trials]
+    run = read_recorded_run("latest")
+    spent = [run.get_usd_spent_before(trial) for trial in run.trials]
     assert spent[0] == 0 < spent[1] < spent[2]
     assert "budget" in {line["kind"] for line in lines(run.folder) if line["trial"] == "p3.r1"}
     assert replayed(typed, "--trial", "3")[0] == 0
@@ -141,17 +141,18 @@ def _first(kind: str, **wanted: Any) -> Callable[[Line], bool]:
 
 
 def test_a_trial_whose_first_line_does_not_happen_now_is_told_so_and_its_other_times_stand(there: Path) -> None:
-    log = read(str(there))
-    (done,) = InProcess().map(recorded_run.make_spec(log), [TrialSpec(log.number("p2.r1"))])
-    wanted = log.lines("p2.r1")
-    assert replay._compare_bytes(log, wanted, done.kept) == ""
+    log = read_recorded_run(str(there))
+    (done,) = InProcessExecutor().map(recorded_run.make_replay_spec(log), [TrialSpec(log.get_trial_number("p2.r1"))])
+    wanted = log.get_lines("p2.r1")
+    assert replay._compare_log_bytes(log, wanted, done.kept) == ""
     more = BufferedEvent("stranger", done.kept[0].t + 0.5, "p2.r1", '"kind": "warning", "message": "x"}', True)
     assert (
-        replay._compare_bytes(log, wanted, [more, *done.kept]) == "stranger.log: warning happens now, and did not then"
+        replay._compare_log_bytes(log, wanted, [more, *done.kept])
+        == "stranger.log: warning happens now, and did not then"
     )
     others = [entry for entry in done.kept if entry.writer != "info"]
     assert others
-    assert replay._compare_bytes(log, wanted, others) == (
+    assert replay._compare_log_bytes(log, wanted, others) == (
         f"info.log, line {wanted['info.log'][0].number}: this prompt_started does not happen now"
     )
 
@@ -162,7 +163,7 @@ def test_a_line_that_the_lab_cannot_read_itself_is_a_mistake_of_ours_and_said_wi
         BufferedEvent("info", 0.0, "p1.r1", '"kind": 7}', True),
     ]
     with pytest.raises(AssertionError, match=r"^line 2 of the replay of p1\.r1 cannot be read: .*\"kind\": 7"):
-        list(replay._parse_records(read(str(there)), "p1.r1", kept))
+        list(replay._make_replay_records(read_recorded_run(str(there)), "p1.r1", kept))
 
 
 def test_a_value_that_differs_is_named_with_its_line(there: Path, typed: Typed) -> None:
@@ -395,7 +396,7 @@ def test_whole_trials_of_a_log_that_is_cut_can_be_replayed(there: Path, typed: T
     _without("prompt_finished", trial="p3.r2")(there)
     _cut("agent")(there)
     with pytest.raises(Unrepeatable, match=r"p3\.r2 was cut off"):
-        choose_trials(read(str(there)), [])
+        select_trials_by_name(read_recorded_run(str(there)), [])
     code, said, _ = replayed(typed, "--trial", "1-2")
     assert (code, said[-1].partition(",")[0]) == (0, "equal: 2 trials")
 

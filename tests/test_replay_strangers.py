@@ -18,7 +18,7 @@ from chaoslab.core.exchange import Reply
 from chaoslab.model.endpoint import create_app
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.worlds.local import Local
+from chaoslab.worlds.local import LocalWorld
 from tests import warm
 from tests.cli_parts import command, environment, execute, free_base, warm_parts
 from tests.seams.lab_parts import Heard, said, site
@@ -76,7 +76,7 @@ class Moody:
 
 @dataclass
 class Weather:
-    """A real weather service: other figures each time, as no stand-in would give, and a key in the address."""
+    """A real weather service: other figures each time, as no fake would give, and a key in the address."""
 
     asked: int = 0
 
@@ -99,11 +99,11 @@ def ran(folder: Path, *, model: str, weather: str) -> Path:
     config.write_text(json.dumps({"services": {"weather": {"url": f"{weather}/real", "key": "geheim"}}}))
     chosen = {**CHOSEN, "MODEL_URL": model, "GROQ_API_KEY": KEY, "PROMPTS": str(folder / "mine.json")}
     ports = Ports(free_base())
-    variables = {**environment(), **Settings(base_port=ports.base).override(chosen).environment()}
+    variables = {**environment(), **Settings(base_port=ports.base).override(chosen).to_environment()}
     run = Run.create(folder / "logs", now=NOW)
-    with Local(ports, folder / "logs", folder / "state.db", folder / "out", variables, system) as world:
+    with LocalWorld(ports, folder / "logs", folder / "state.db", folder / "out", variables, system) as world:
         with warm_parts():
-            world.start(now=NOW, toxiproxy=True, model=False)
+            world.start_services(now=NOW, toxiproxy=True, model=False)
         places = ("--logs", str(world.logs), "--state", str(world.state))
         ended = execute(
             command("agent", *places, "--run", run.name, "--config", str(config), python=warm.python()), env=variables
@@ -123,7 +123,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_that_strangers_said_is_in_the_log_and_no_key(folder: Path) -> None:
-    replies = [event for _, event in History.read(folder).of(Replied)]
+    replies = [event for _, event in History.read(folder).find_events(Replied)]
     of_model = [event for event in replies if event.target == "model"]
     assert {200, 503} <= {event.status for event in of_model}
     assert any("Sign in to our" in event.body for event in of_model)
@@ -140,7 +140,7 @@ def test_they_are_replayed_when_they_are_gone(folder: Path, capsys: Said) -> Non
     out = capsys.readouterr().out
     assert code == 0, out
     assert out.splitlines()[-1].startswith("equal: 6 trials, ")
-    met = {(event.fault, event.target) for _, event in History.read(folder).of(FaultWitnessed)}
+    met = {(event.fault, event.target) for _, event in History.read(folder).find_events(FaultWitnessed)}
     assert {"model", "weather"} <= {target for _, target in met}, "with faults on their way"
 
 
@@ -157,7 +157,7 @@ def spoilt(folder: Path, tmp_path: Path, how: Callable[[dict[str, object]], dict
 
 def test_a_reply_that_was_deleted_is_missed_at_once(folder: Path, tmp_path: Path, capsys: Said) -> None:
     finished = [
-        (record.trial, event) for record, event in History.read(folder).of(CallFinished)
+        (record.trial, event) for record, event in History.read(folder).find_events(CallFinished)
         if event.target == "model" and event.ok and event.attempt == 1
     ]  # fmt: skip
     trial, lost = finished[-1]
@@ -188,6 +188,6 @@ def test_what_a_model_was_never_asked_is_not_answered_in_its_name(folder: Path, 
 
 
 def test_a_fact_that_the_real_service_told_is_told_again(folder: Path) -> None:
-    started = [event for _, event in History.read(folder).of(PromptStarted)]
+    started = [event for _, event in History.read(folder).find_events(PromptStarted)]
     assert started[1].facts, "it was learnt from the service itself"
     assert started[1].stated

@@ -15,7 +15,7 @@ PARTS = [PACKAGE.parent / part for part in ("agent", "flask_tools", "proxy_manag
 ROOMS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
 FOUND_BY_NAME = (
     "analysis.assertions", "core.triggers", "faults", "model.formats", "model.skills", "reports.contents.advice",
-    "reports.formats", "reports.svg", "search.planning", "search.strategies", "seams.adapters", "seams.protocols",
+    "reports.formats", "search.planning", "search.strategies", "seams.adapters", "seams.protocols",
     "wire.toxics", "worlds.virtual.patches",
 )  # fmt: skip
 """The folders of plug-ins and of other files that are alike: what one is called there, its users see."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.base.extras import install_line
+from chaoslab.base.extras import build_install_command
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished
 from chaoslab.lab.launch import FAILING
 from chaoslab.record.history import History
@@ -128,7 +128,7 @@ def complaints(ended: subprocess.CompletedProcess[str]) -> str:
 
 
 def trials(logs: Path) -> list[str | None]:
-    return [record.trial for record, _ in History.read(logs).of(PromptFinished)]
+    return [record.trial for record, _ in History.read(logs).find_events(PromptFinished)]
 
 
 def test_one_command_leaves_figures_pictures_and_logs(tmp_path: Path) -> None:
@@ -202,13 +202,13 @@ def test_sigterm_does_the_same(tmp_path: Path) -> None:
 def broken_off(run: Run) -> None:
     eventually(lambda: run.members() == [])
     history = History.read(run.logs)
-    (end,) = [event for _, event in history.of(RunFinished)]
+    (end,) = [event for _, event in history.find_events(RunFinished)]
     finished = trials(run.logs)
     assert (end.reason, end.processed, end.received) == ("interrupted", len(finished), 100_000)
-    assert [record.trial for record, _ in history.of(PromptStarted)] == finished
+    assert [record.trial for record, _ in history.find_events(PromptStarted)] == finished
     assert finished[:4] == ["p1.r1", "p2.r1", "p3.r1", "p1.r2"][: len(finished)]
     assert finished
-    assert history.cut == {}
+    assert history.unreadable_counts == {}
     assert (run.logs / "agent.log").read_bytes().count(b"\n") == len(finished)
     eventually(lambda: "next " in run.said)
     assert "Traceback" not in run.said
@@ -226,7 +226,7 @@ def test_a_full_disk_ends_the_run_in_a_line(tmp_path: Path) -> None:
             r"the lab is down: logs/\S+\.log cannot be written \(No space left on device\): make room and start again",
             line,
         )
-        assert History.read(tmp_path / "logs" / "latest").cut == {}
+        assert History.read(tmp_path / "logs" / "latest").unreadable_counts == {}
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -254,7 +254,7 @@ def test_a_prompt_that_hangs_is_found_without_waiting_and_said(tmp_path: Path) -
     settings = ("TOXIC_PROB=1", "TOXICS=timeout", "ERROR_PROB=0", "TOOL_TIMEOUT_S=30", "DEADLINE_S=1")
     ended = chaoslab(tmp_path, *VIRTUAL, prompts(tmp_path, EASY[:2]), *settings)
     assert (ended.returncode, complaints(ended)) == (0, "")
-    finished = [event for _, event in History.read(tmp_path / "logs" / "latest").of(PromptFinished)]
+    finished = [event for _, event in History.read(tmp_path / "logs" / "latest").find_events(PromptFinished)]
     assert [event.error_type for event in finished] == ["hung", "hung"]
     assert ended.stdout.startswith("2 of 2 trials (2 hung), 2 s of virtual time in ")
     agent = (tmp_path / "logs" / "latest" / "agent.log").read_text()
@@ -267,7 +267,7 @@ def test_what_is_not_installed_is_named(
     missing: str, here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    needs = f"WORLD=virtual needs {missing}, which is not installed: {install_line('lab')}\n"
+    needs = f"WORLD=virtual needs {missing}, which is not installed: {build_install_command('lab')}\n"
     assert typed(*VIRTUAL) == (2, "", needs)
     assert list(here.iterdir()) == []
 
@@ -315,7 +315,7 @@ def test_an_interrupted_run_asks_no_gate(tmp_path: Path) -> None:
         run.after(1)
         run.interrupt()
         assert run.ended() == 130
-        said = "gate not asked: the run did not come to its end"
+        said = "gate not applied: the run did not finish"
         with contextlib.suppress(AssertionError):  # what was said instead tells more
             eventually(lambda: said in run.said)
         assert said in run.said

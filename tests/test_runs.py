@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.base.clock import iso
+from chaoslab.base.clock import format_iso
 from chaoslab.base.identity import ALONE
 from chaoslab.core.events import LabWarning
 from chaoslab.record.history import History
 from chaoslab.record.runs import (
     REVISION_MAX,
     Run,
-    command_of,
-    find_start,
-    names,
-    newest_first,
-    note_command,
-    revision_of,
+    group_folders_by_name,
+    list_runs_newest_first,
+    parse_start_time,
+    read_rerun_command,
+    read_revision,
+    write_rerun_command,
 )
 
 NOW = "2026-06-01T09:00:00Z"
@@ -46,7 +46,7 @@ def test_a_run_is_named_by_the_wall_clock_and_every_process_opens_the_same(tmp_p
     assert made == Run("20261121-091500", tmp_path / "logs" / "20261121-091500", 50.0, NOW)
     assert Run.open(tmp_path / "logs", made.name, now="ignored") == made
     data = json.loads((made.folder / "run.json").read_text())
-    assert data["started"] == iso(Still().utc()) == "2026-11-21T09:15:00.000000Z"
+    assert data["started"] == format_iso(Still().utc()) == "2026-11-21T09:15:00.000000Z"
 
 
 def test_runs_of_one_second_have_folders_of_their_own_and_latest_names_the_one_that_began_last(tmp_path: Path) -> None:
@@ -54,8 +54,8 @@ def test_runs_of_one_second_have_folders_of_their_own_and_latest_names_the_one_t
     names = [run.name for run in runs]
     assert names == ["20261121-091500", "20261121-091500-2", "20261121-091500-3"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
-    runs[0].make_latest()
-    runs[1].make_latest()
+    runs[0].link_as_latest()
+    runs[1].link_as_latest()
     assert (tmp_path / "latest").resolve() == (tmp_path / names[1]).resolve()
     assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "latest"]
 
@@ -63,7 +63,7 @@ def test_runs_of_one_second_have_folders_of_their_own_and_latest_names_the_one_t
 def test_latest_is_renamed_over_a_dangling_one(tmp_path: Path) -> None:
     (tmp_path / "latest").symlink_to("gone")
     made = Run.create(tmp_path, now=NOW)
-    made.make_latest()
+    made.link_as_latest()
     assert (tmp_path / "latest").readlink() == Path(made.name)
 
 
@@ -101,7 +101,7 @@ def test_many_may_open_alone_at_once(tmp_path: Path) -> None:
 
 def test_a_runs_log_counts_from_the_runs_origin(tmp_path: Path) -> None:
     run = Run("made", tmp_path / "made", 20.0, NOW)
-    with run.log("search", clock=Still()) as log:
+    with run.open_log("search", clock=Still()) as log:
         log.write(LabWarning(message="hello"))
     (record,) = History.read(run.folder).records
     assert (record.t, record.run, record.writer) == (30.0, "made", "search")
@@ -119,13 +119,13 @@ def test_what_run_json_tells_is_read_as_far_as_it_can_be(
     text: str, revision: str, command: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "run.json").write_text(text)
-    assert (revision_of(tmp_path), command_of(tmp_path)) == (revision, command)
+    assert (read_revision(tmp_path), read_rerun_command(tmp_path)) == (revision, command)
 
 
 def test_a_command_is_noted_beside_what_run_json_tells(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW, clock=Still())
-    note_command(run.folder, ("test", "-n", "3"))
-    assert command_of(run.folder) == ["test", "-n", "3"]
+    write_rerun_command(run.folder, ("test", "-n", "3"))
+    assert read_rerun_command(run.folder) == ["test", "-n", "3"]
     assert Run.open(tmp_path, run.name) == run
 
 
@@ -140,9 +140,10 @@ def test_folders_are_ordered_by_the_moments_in_their_names(tmp_path: Path) -> No
     (tmp_path / "plain").write_text("")
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "info.log").write_text("")
-    assert [folder.name for folder in newest_first(tmp_path)] == [*reversed(stamps), "zz", "logs", "alone"]
-    found = {name: [folder.name for folder in folders] for name, folders in names(tmp_path).items()}
+    assert [folder.name for folder in list_runs_newest_first(tmp_path)] == [*reversed(stamps), "zz", "logs", "alone"]
+    found = {name: [folder.name for folder in folders] for name, folders in group_folders_by_name(tmp_path).items()}
     assert found == {"one": stamps[:3], stamps[3]: [stamps[3]], stamps[4]: [stamps[4]], "zz": ["zz"]}
-    assert [find_start(tmp_path / name) for name in ("20261121-091500-2", stamps[4], "zz", "20261121-091500-1000")] == [
+    assert [parse_start_time(tmp_path / name) for name in ("20261121-091500-2", stamps[4], "zz",
+        "20261121-091500-1000")] == [
         datetime(2026, 11, 21, 9, 15, tzinfo=UTC), None, None, datetime(2026, 11, 21, 9, 15, tzinfo=UTC)
     ]  # fmt: skip

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from chaoslab.config.scenario import from_settings
+from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.levels import NETWORKS
@@ -15,7 +15,7 @@ QUIET = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
 
 
 def plan(**given: str) -> Plan:
-    return from_settings(Settings().override({**QUIET, **given}))
+    return plan_from_settings(Settings().override({**QUIET, **given}))
 
 
 def only(**given: str) -> Injection:
@@ -24,7 +24,7 @@ def only(**given: str) -> Injection:
 
 
 def test_by_default_the_wire_and_the_tools_fail_now_and_then() -> None:
-    wire, errors = from_settings(Settings()).injections
+    wire, errors = plan_from_settings(Settings()).injections
     assert (wire.name, wire.targets, wire.chance, wire.layer) == ("wire", ALL, 0.1, "wire")
     assert wire.choices == (
         Choice("timeout", 1.0, {"after_s": 0.0}),
@@ -107,8 +107,8 @@ def test_faults_of_streams_hit_the_model_and_need_a_stream() -> None:
 ])  # fmt: skip
 def test_the_answers_come_in_parts_if_faults_of_streams_are_asked_for(given: dict[str, str], streams: bool) -> None:
     found = Settings().override(given)
-    assert found.streams is streams
-    assert any(i.layer == "stream" for i in from_settings(found).injections) is (streams and "STREAM" not in given)
+    assert found.is_streaming is streams
+    assert any(i.layer == "stream" for i in plan_from_settings(found).injections) is (streams and "STREAM" not in given)
 
 
 def test_a_budget_guards_every_call_and_names_only_the_limits_that_were_set() -> None:

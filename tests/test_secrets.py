@@ -18,8 +18,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.base import secrets
-from chaoslab.base.secrets import Masker, find_in_headers, is_secret, set_names
-from chaoslab.base.terminal import clean
+from chaoslab.base.secrets import Masker, find_secrets_in_headers, is_secret_name, set_secret_names
+from chaoslab.base.terminal import clean_text
 from chaoslab.core.events import Event
 from chaoslab.seams.services.app import AppRequest
 from tests import warm
@@ -169,7 +169,7 @@ def service() -> Iterator[str]:
 def test_none_of_them_is_written_at_the_gateway(service: str, tmp_path: Path, faults: Any) -> None:
     with (
         standing(tmp_path, [f"crm={service}"], *faults) as running,
-        httpx.Client(base_url=running.url("crm")) as client,
+        httpx.Client(base_url=running.make_route_url("crm")) as client,
     ):
         client.post(f"/a?{query()}", headers=headers(), json=body())
         client.post("/form", headers=headers(), data={name: PLANTED[f"body {name}"] for name in BODY})
@@ -202,7 +202,7 @@ def test_one_in_the_cut_off_part_of_a_body_is_masked_where_it_comes_again(tmp_pa
     thread.start()
     with (
         standing(tmp_path, [f"crm=http://127.0.0.1:{server.server_address[1]}"], *faults) as running,
-        httpx.Client(base_url=running.url("crm")) as client,
+        httpx.Client(base_url=running.make_route_url("crm")) as client,
     ):
         client.post("/logs", content=long, headers={"Content-Type": "text/plain"})
         client.get("/orders/OpaqueFromTheUpload")
@@ -290,25 +290,25 @@ def test_what_a_command_prints_is_masked_and_no_process_shows_a_key(tmp_path: Pa
     "name", ["max_tokens", "prompt_tokens", "monkey", "keyboard", "idempotency-key", "primary_key", "next_page_token"]
 )
 def test_a_name_that_only_looks_like_one_is_none(name: str) -> None:
-    assert not is_secret(name)
+    assert not is_secret_name(name)
     assert Masker().mask(f'{{"{name}": "visible-1"}}') == f'{{"{name}": "visible-1"}}'
 
 
 def test_no_field_of_an_event_has_the_name_of_a_secret() -> None:
     names = {field.name for kind in Event.kinds.values() for field in fields(kind)}  # type: ignore[arg-type]
-    assert [name for name in sorted(names) if is_secret(name, body=True)] == []
+    assert [name for name in sorted(names) if is_secret_name(name, body=True)] == []
 
 
 def test_names_are_added_and_spared() -> None:
     assert secrets.has_no_secret([{"x-shop-badge": "abc"}])
     try:
-        set_names(["x-shop-pass2go", "x-shop-badge", "-token"])
+        set_secret_names(["x-shop-pass2go", "x-shop-badge", "-token"])
         assert not secrets.has_no_secret([{"x-shop-badge": "abc"}])
         assert (
             Masker().mask('{"X-Shop-Pass2Go": "abc", "token": "seen"}') == '{"X-Shop-Pass2Go": "***", "token": "seen"}'
         )
     finally:
-        set_names([])
+        set_secret_names([])
 
 
 def badge(_: str) -> str:
@@ -341,7 +341,7 @@ def test_a_short_value_is_masked_in_its_place_alone() -> None:
 
 
 def test_a_later_line_hides_it_in_an_earlier_one() -> None:
-    assert Masker().texts(["it is hunter2hunter2", '{"password": "hunter2hunter2"}']) == [
+    assert Masker().mask_texts(["it is hunter2hunter2", '{"password": "hunter2hunter2"}']) == [
         "it is ***",
         '{"password": "***"}',
     ]
@@ -354,12 +354,14 @@ def test_a_log_stays_json_whatever_is_masked() -> None:
 
 
 def test_a_basic_password_is_known_decoded() -> None:
-    assert "open:sesame" in find_in_headers([("Authorization", "Basic " + base64.b64encode(b"open:sesame").decode())])
+    assert "open:sesame" in find_secrets_in_headers(
+        [("Authorization", "Basic " + base64.b64encode(b"open:sesame").decode())]
+    )
 
 
 def test_a_terminal_gets_no_sign_that_steers_it() -> None:
-    assert clean("a\x1b]0;title\x07 b\u202ec\x9b31m\r\tü\n") == "a?]0;title? b?c?31m?\tü\n"
-    assert clean("key sk-abcdefghijklmnop1234") == "key ***"
+    assert clean_text("a\x1b]0;title\x07 b\u202ec\x9b31m\r\tü\n") == "a?]0;title? b?c?31m?\tü\n"
+    assert clean_text("key sk-abcdefghijklmnop1234") == "key ***"
 
 
 def test_neither_a_story_nor_a_command_prints_foreign_signs_that_steer(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chaoslab.config.topology import SERVICES
-from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec, fill
+from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec, fill_template
 
 TOOL = ToolSpec("send", "Sends a message.", {"type": "object"}, "POST", "/send", body={"to": "$to"})
 
@@ -41,11 +41,11 @@ def test_what_may_be_left_out_has_a_default() -> None:
 )  # fmt: skip
 def test_arguments_find_their_place(template: Any, arguments: dict[str, Any], filled: Any) -> None:
     before = json.dumps(template)
-    assert fill(template, arguments) == filled
+    assert fill_template(template, arguments) == filled
     assert json.dumps(template) == before
 
 
 def test_only_a_get_is_safe_to_ask_again() -> None:
-    assert not TOOL.safe
-    assert ToolSpec("look", "Looks.", {}, "GET", "/look").safe
-    assert not ToolSpec("drop", "Drops.", {}, "DELETE", "/drop").safe
+    assert not TOOL.is_safe
+    assert ToolSpec("look", "Looks.", {}, "GET", "/look").is_safe
+    assert not ToolSpec("drop", "Drops.", {}, "DELETE", "/drop").is_safe

@@ -16,9 +16,9 @@ from chaoslab import cli
 from chaoslab.base import registry
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.config import settings
-from chaoslab.config.settings import SettingError, Settings, load
+from chaoslab.config.settings import SettingError, Settings, load_settings
 
-NETWORK = registry.family("faults", "network")
+NETWORK = registry.list_family_plugins("faults", "network")
 
 ROOT = Path(__file__).parent.parent
 NOWHERE = Path("no-such-file.env")
@@ -33,37 +33,37 @@ def env_file(folder: Path, text: str) -> Path:
 
 
 def read(folder: Path, text: str) -> Settings:
-    return load(environment={}, env_file=env_file(folder, text))
+    return load_settings(environment={}, env_file=env_file(folder, text))
 
 
 def refusal(*arguments: str, file: Path = NOWHERE, **environment: str) -> str:
     """The line that says why settings are refused."""
     with pytest.raises(SettingError) as error:
-        load(arguments, environment=environment, env_file=file)
+        load_settings(arguments, environment=environment, env_file=file)
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
 def test_the_example_is_the_code() -> None:
-    assert (ROOT / ".env.example").read_text(encoding="utf-8") == settings.example()
+    assert (ROOT / ".env.example").read_text(encoding="utf-8") == settings.render_env_example()
 
 
 def test_the_table_of_the_reference_has_a_line_for_each_setting_in_which_nothing_ends_a_cell() -> None:
-    head, rule, *rows = settings.table().splitlines()
+    head, rule, *rows = settings.render_markdown_table().splitlines()
     assert (head, rule) == ("| setting | default | meaning |", "|---|---|---|")
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
     assert [(name, default) for name, default, _ in cells] == [
-        (f.name.upper(), settings.as_text(f.default).replace("|", r"\|")) for f in fields(Settings)
+        (f.name.upper(), settings.format_value(f.default).replace("|", r"\|")) for f in fields(Settings)
     ]
     assert [meaning for *_, meaning in cells] == [f.metadata["doc"] for f in fields(Settings)]
 
 
 def test_the_example_loads_as_the_defaults() -> None:
-    assert load(environment={}, env_file=ROOT / ".env.example") == Settings()
+    assert load_settings(environment={}, env_file=ROOT / ".env.example") == Settings()
 
 
 def test_the_example_says_what_every_setting_means() -> None:
-    lines = settings.example().splitlines()
+    lines = settings.render_env_example().splitlines()
     for name in NAMES:
         (at,) = [n for n, line in enumerate(lines) if line.startswith(f"{name}=")]
         assert lines[at - 1].startswith("# ")
@@ -77,27 +77,27 @@ def test_command_line_over_environment_over_file_over_default(present: int, tmp_
     environment = {"SEED": here["environment"]} if "environment" in here else {}
     arguments = [f"SEED={here['argument']}"] if "argument" in here else []
     expected = next((int(here[where]) for where in said if where in here), Settings().seed)
-    assert load(arguments, environment=environment, env_file=file).seed == expected
+    assert load_settings(arguments, environment=environment, env_file=file).seed == expected
 
 
 def test_empty_means_unset_wherever_it_is_said(tmp_path: Path) -> None:
     file = env_file(tmp_path, "SEED=2\nTOXIC_PROB=\nTOKEN_LIMIT= \n")
-    assert load(["SEED="], environment={"SEED": " ", "REPEATS": ""}, env_file=file) == Settings(seed=2)
+    assert load_settings(["SEED="], environment={"SEED": " ", "REPEATS": ""}, env_file=file) == Settings(seed=2)
 
 
 def test_no_file_is_needed() -> None:
-    assert load(environment={}, env_file=NOWHERE) == Settings()
+    assert load_settings(environment={}, env_file=NOWHERE) == Settings()
 
 
 def test_the_environment_may_hold_other_things_and_the_file_may_not(tmp_path: Path) -> None:
-    assert load(environment={"PATH": "/bin", "SEEDS": "x"}, env_file=NOWHERE) == Settings()
+    assert load_settings(environment={"PATH": "/bin", "SEEDS": "x"}, env_file=NOWHERE) == Settings()
     with pytest.raises(SettingError, match=r"SEEDS is not a setting .*line 2.*did you mean SEED"):
         read(tmp_path, "# comment\nSEEDS=3\n")
 
 
 def test_without_an_environment_given_the_process_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEED", "77")
-    assert load(env_file=NOWHERE).seed == 77
+    assert load_settings(env_file=NOWHERE).seed == 77
     assert settings.read_variable("SEED") == "77"
     assert settings.read_variable("NO_SUCH_VARIABLE_HERE") == ""
 
@@ -145,10 +145,9 @@ BAD = [
     ("JITTER_MS=inf", "JITTER_MS=inf", "a number from 0 to 315360000000"),
     ("TIMEOUT_MS=2s", "TIMEOUT_MS=2s", "a number from 0 to 315360000000"),
     ("ERRORS=lost_replies", "ERRORS=lost_replies", "did you mean lost_reply?"),
-    ("ERRORS=503:1", "ERRORS=503:1", "out of " + ", ".join(registry.family("faults", "tool"))),
+    ("ERRORS=503:1", "ERRORS=503:1", "out of " + ", ".join(registry.list_family_plugins("faults", "tool"))),
     ("TOXICS=503:1", "TOXICS=503:1", f"like {NETWORK[0]}:1,{NETWORK[1]}:2 out of {', '.join(NETWORK)}"),
     ("WORLD=mars", "WORLD=mars", "local or compose or virtual"),
-    ("TRANSLATOR=offline", "TRANSLATOR=offline", "phrasebook or online"),
     ("TOKEN_LIMIT=0", "TOKEN_LIMIT=0", "a number above 0"),
     ("COST_LIMIT_USD=-1", "COST_LIMIT_USD=-1", "a number above 0"),
     ("CALL_LIMIT=lots", "CALL_LIMIT=lots", "a number above 0"),
@@ -235,7 +234,7 @@ def test_the_origin_of_a_value_is_where_it_was_given(
     file: str, environment: dict[str, str], arguments: list[str], where: str, tmp_path: Path
 ) -> None:
     path = env_file(tmp_path, file)
-    said = settings.origin("MODEL", arguments, environment=environment, env_file=path)
+    said = settings.find_value_origin("MODEL", arguments, environment=environment, env_file=path)
     assert said == where.format(file=path)
 
 
@@ -244,7 +243,7 @@ def test_a_very_long_value_is_not_repeated_in_full() -> None:
 
 
 def test_words_are_taken_in_any_case_and_numbers_as_people_write_them() -> None:
-    chosen = load(
+    chosen = load_settings(
         ["BUDGET=SOFT", "FALLBACK=None", "TOXIC_PROB=.5", "TOXICS=latency", "TOXIPROXY_URL=http://127.0.0.1:8474/"],
         environment={},
         env_file=NOWHERE,
@@ -270,7 +269,7 @@ def test_now_is_one_moment_in_utc(said: str, moment: str) -> None:
 def test_now_may_be_the_clocks_and_then_stands() -> None:
     chosen = Settings().override({"NOW": "now"})
     assert chosen.now != "now"
-    assert load(environment=chosen.environment(), env_file=NOWHERE).now == chosen.now
+    assert load_settings(environment=chosen.to_environment(), env_file=NOWHERE).now == chosen.now
 
 
 words = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=12)
@@ -319,9 +318,6 @@ any_settings = st.builds(
     fallback=st.sampled_from(["", "direct", "none"]),
     tool_timeout_s=seconds,
     model_timeout_s=seconds,
-    translator=st.sampled_from(["phrasebook", "online"]),
-    translator_url=st.sampled_from(["", "http://127.0.0.1:5050"]),
-    translator_key=st.sampled_from(["", SECRET]),
     toxiproxy_url=st.sampled_from(["", "http://127.0.0.1:8474"]),
     base_port=st.none() | st.integers(1024, 60000),
 )
@@ -329,47 +325,40 @@ any_settings = st.builds(
 
 @given(any_settings)
 def test_a_child_loads_from_its_environment_the_very_settings_of_its_parent(chosen: Settings) -> None:
-    assert load(environment=chosen.environment(), env_file=NOWHERE) == chosen
+    assert load_settings(environment=chosen.to_environment(), env_file=NOWHERE) == chosen
     assert (
-        load([f"{name}={text}" for name, text in chosen.environment().items()], environment={}, env_file=NOWHERE)
+        load_settings(
+            [f"{name}={text}" for name, text in chosen.to_environment().items()], environment={}, env_file=NOWHERE
+        )
         == chosen
     )
 
 
 @given(any_settings)
 def test_what_is_shown_is_json_and_never_a_secret(chosen: Settings) -> None:
-    shown = json.loads(json.dumps(chosen.shown()))
+    shown = json.loads(json.dumps(chosen.to_masked_dict()))
     assert list(shown) == [name for name in NAMES if name != "JOBS"]  # on which nothing depends
     assert shown["GROQ_API_KEY"] == ("***" if chosen.groq_api_key else "")
-    assert shown["TRANSLATOR_KEY"] == ("***" if chosen.translator_key else "")
     assert SECRET not in json.dumps(shown)
     assert shown["SEED"] == chosen.seed
 
 
 @given(any_settings)
 def test_what_was_shown_is_read_back_but_for_the_secrets(chosen: Settings) -> None:
-    back = Settings.from_shown(json.loads(json.dumps(chosen.shown())), where="info.log")
-    assert back == replace(chosen, groq_api_key="", translator_key="", jobs=None, **chosen.resilience)
+    back = Settings.from_masked_dict(json.loads(json.dumps(chosen.to_masked_dict())), where="info.log")
+    assert back == replace(chosen, groq_api_key="", jobs=None, **chosen.resilience)
 
 
 def test_what_no_version_of_ours_has_shown_is_said_with_its_place() -> None:
     with pytest.raises(SettingError, match=r"^SEED=x \(info\.log\) should be a whole number"):
-        Settings.from_shown({"SEED": "x"}, where="info.log")
-
-
-def test_who_serves_no_tools_gets_no_key_of_theirs_not_even_from_the_file(tmp_path: Path) -> None:
-    chosen = Settings(translator_key=SECRET, groq_api_key="gsk_other", seed=9)
-    others = settings.without_keys_of_tools(chosen.environment())
-    known = load(environment=others, env_file=env_file(tmp_path, f"TRANSLATOR_KEY={SECRET}\n"))
-    assert (known.translator_key, known.groq_api_key, known.seed) == ("***", "gsk_other", 9)
-    assert settings.without_keys_of_tools(Settings().environment()) == Settings().environment()
+        Settings.from_masked_dict({"SEED": "x"}, where="info.log")
 
 
 def test_a_childs_environment_is_this_ones_with_the_settings_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEED", "1")
-    child = settings.child_environment(Settings(seed=9, groq_api_key=SECRET))
+    child = settings.build_child_environment(Settings(seed=9, groq_api_key=SECRET))
     assert (child["SEED"], child["GROQ_API_KEY"], child["PATH"]) == ("9", SECRET, os.environ["PATH"])
-    assert load(environment=child, env_file=NOWHERE) == Settings(seed=9, groq_api_key=SECRET)
+    assert load_settings(environment=child, env_file=NOWHERE) == Settings(seed=9, groq_api_key=SECRET)
 
 
 @pytest.mark.parametrize(
@@ -389,16 +378,16 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: str) -> No
 
 def test_the_model_and_the_limit_on_dollars_depend_on_the_key() -> None:
     offline, online = Settings(), Settings(groq_api_key=SECRET)
-    assert (offline.model_name, offline.cost_limit_in_force_usd) == ("chaoslab-offline", None)
-    assert (online.model_name, online.cost_limit_in_force_usd) == ("llama-3.3-70b-versatile", 0.5)
-    assert Settings(groq_api_key=SECRET, cost_limit_usd=3.0, model="mine").cost_limit_in_force_usd == 3.0
+    assert (offline.model_name, offline.effective_cost_limit_usd) == ("chaoslab-offline", None)
+    assert (online.model_name, online.effective_cost_limit_usd) == ("llama-3.3-70b-versatile", 0.5)
+    assert Settings(groq_api_key=SECRET, cost_limit_usd=3.0, model="mine").effective_cost_limit_usd == 3.0
     assert Settings(groq_api_key=SECRET, model="mine").model_name == "mine"
 
 
 def test_tracing_stays_off_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "LANGCHAIN_CALLBACKS_BACKGROUND"):
         monkeypatch.setenv(name, "true")
-    settings.keep_tracing_off()
+    settings.turn_tracing_off()
     assert (os.environ["LANGSMITH_TRACING"], os.environ["LANGCHAIN_TRACING_V2"]) == ("false", "false")
 
 
@@ -415,12 +404,12 @@ def test_a_variable_is_hidden_for_a_while_and_then_as_it_was(held: str | None, m
 def test_what_docker_compose_reads_from_the_same_file_is_let_be(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("COMPOSE_PROJECT_NAME=two\nSTATUS_PORT=18000\nTOXIPROXY_PORT=18474\nSEED=9\n")
-    assert load(environment={}, env_file=file).seed == 9
+    assert load_settings(environment={}, env_file=file).seed == 9
 
 
 def test_a_run_has_so_many_trials_or_every_prompt_so_often() -> None:
-    assert (Settings().trials_of(26), Settings(repeats=3).trials_of(26)) == (26, 78)
-    assert (Settings(trials=5).trials_of(26), Settings(trials=60, repeats=3).trials_of(26)) == (5, 60)
+    assert (Settings().count_trials(26), Settings(repeats=3).count_trials(26)) == (26, 78)
+    assert (Settings(trials=5).count_trials(26), Settings(trials=60, repeats=3).count_trials(26)) == (5, 60)
 
 
 @pytest.mark.usefixtures("here")
@@ -430,7 +419,7 @@ def test_a_file_of_settings_is_checked_without_a_run(capsys: pytest.CaptureFixtu
         Path(".env").unlink(missing_ok=True)
         if text is not None:
             Path(".env").write_text(text)
-        with settings.with_variables(variables):
+        with settings.set_variables(variables):
             code = cli.main(["check", ".env"])
         return code, "".join(capsys.readouterr()).splitlines()
 
@@ -442,6 +431,9 @@ def test_a_file_of_settings_is_checked_without_a_run(capsys: pytest.CaptureFixtu
         ],
     )
     assert checked(None, TOXIC_PROB="7") == (2, ["TOXIC_PROB=7 (environment) should be a chance from 0 to 1"])
+    code, (line,) = checked(None, SAYS_UNDONE="could (not")
+    assert code == 2
+    assert line.startswith("SAYS_UNDONE=could (not (environment) should be a regular expression (missing )")
     assert checked(None) == (0, ["nothing is wrong with the settings of the environment; there is no .env"])
     stops = "FAULTS=service_down:0.1\n"
     assert checked(stops, WORLD="compose", STOPPER="host")[0] == checked(stops)[0] == 0

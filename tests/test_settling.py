@@ -92,7 +92,7 @@ def test_a_service_that_works_on_after_its_clients_timeout_is_heard(agent: Any, 
     trial = lab.run(agent, "Charged 30.", services={"bank": lab.fresh(slow_once)}, effects=ONCE, twin=False)
     assert str(trial.outcome) == outcome
     assert trial.seconds == pytest.approx(5, abs=0.01), "the caller waited no longer"
-    times = [record.t for record, _ in trial.history.of(Effect)]
+    times = [record.t for record, _ in trial.history.find_events(Effect)]
     assert times == [pytest.approx(5, abs=0.01), pytest.approx(20, abs=0.01)]
     assert told_after_the_answer(trial).startswith('   +20.000 s  effect   bank POST /charges {"amount": 30}\n')
 
@@ -106,7 +106,7 @@ def test_a_call_that_its_agent_gave_up_and_nobody_cancelled_goes_on(stream: str,
     trial = lab.run(giving_up(call), "Charged 30.", tools=[charge], services={"bank": quick}, faults=late)
     assert (trial.outcome, len(trial.effects)) == (lab.Outcome.HARM, 2)
     assert trial.seconds == pytest.approx(10, abs=0.01)
-    assert [event.evidence for _, event in trial.history.of(FaultWitnessed)] == [
+    assert [event.evidence for _, event in trial.history.find_events(FaultWitnessed)] == [
         "took 15.000 s, at least 15.000 s were armed"
     ]
     assert "cancelled" not in trial.story()
@@ -194,7 +194,7 @@ def test_what_is_not_over_in_time_is_named_and_nothing_says_it_was_cancelled() -
         "still under way 60 s after the answer, so its end is not known: Thread-1 (slowly) waits in "
     )
     assert "time.sleep(100), called in tests.test_settling.slowly, line " in said
-    ((_, end),) = trial.history.of(CallFinished)
+    ((_, end),) = trial.history.find_events(CallFinished)
     assert (end.ok, end.error, end.duration_s) == (False, "open at the trial's end", 60.0)
     assert trial.outcome is lab.Outcome.CORRECT
 
@@ -271,7 +271,7 @@ def test_a_run_of_such_trials_is_in_time_order_in_its_log(tmp_path: Path) -> Non
     assert [len(batch.records) for batch in TrialStream(folder, least=1)] == [1, 6, 7]
     times = [record.t for record in History.read(folder).records]
     assert times == sorted(times)
-    assert [record.t for record, _ in History.read(folder).of(PromptFinished)] == [0.0, 7.0]
+    assert [record.t for record, _ in History.read(folder).find_events(PromptFinished)] == [0.0, 7.0]
 
 
 def test_in_real_time_calls_under_way_are_waited_for() -> None:

@@ -12,7 +12,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.base import registry
 from chaoslab.core.events import CallFinished, FaultWitnessed
-from chaoslab.core.fault import load
+from chaoslab.core.fault import load_fault
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.show import Story
@@ -67,7 +67,7 @@ def test_a_trials_history_prints_as_its_story(trial: lab.Trial) -> None:
 
 def test_an_empty_history_prints_too() -> None:
     assert repr(History([])) == "History(run none: 0 trials, 0 events)"
-    assert str(Story.of_history(History([]))) == "History(run none: 0 trials, 0 events)"
+    assert str(Story.from_history(History([]))) == "History(run none: 0 trials, 0 events)"
 
 
 def test_the_help_of_inject_lists_each_fault_with_its_parameters_and_defaults() -> None:
@@ -75,10 +75,10 @@ def test_the_help_of_inject_lists_each_fault_with_its_parameters_and_defaults() 
     assert "inject(fault: 'str | Fault', target: " in " ".join(text.split()).replace("( ", "(")
     assert "One source of faults for a trial." in text
     lines = [line.strip() for line in text.splitlines()]
-    for name in registry.names("faults"):
+    for name in registry.list_plugins("faults"):
         (line,) = [line for line in lines if line.startswith(f"{name}(")]
-        assert line.endswith(f", of the layer {load(name).layer}")
-        assert all(f"{f.name}={f.default!r}" in line for f in fields(load(name)))
+        assert line.endswith(f", of the layer {load_fault(name).layer}")
+        assert all(f"{f.name}={f.default!r}" in line for f in fields(load_fault(name)))
     assert (
         "budget(tokens=0.0, cost_usd=0.0, calls_max=0.0, seconds=0.0, mode='hard' | 'soft'), of the layer budget"
         in lines

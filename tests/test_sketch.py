@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from chaoslab.base.identity import digest
-from chaoslab.core.dialog import CHAT, NEWEST, WORDS, measure_nearness, sketch
+from chaoslab.base.identity import hash_value
+from chaoslab.core.dialog import CHAT, NEWEST, WORDS, measure_request_likeness, summarize_request
 
 
 def of(*said: tuple[str, str], **rest: Any) -> dict[str, Any]:
-    return sketch(CHAT, {"messages": [{"role": role, "content": words} for role, words in said], **rest})
+    return summarize_request(CHAT, {"messages": [{"role": role, "content": words} for role, words in said], **rest})
 
 
 def test_what_came_behind_the_last_answer_is_told_and_the_rest_is_a_digest() -> None:
@@ -23,9 +23,9 @@ def test_what_came_behind_the_last_answer_is_told_and_the_rest_is_a_digest() -> 
     assert of(long=["word"] * 30)["long"].startswith("30 entries, ")
     short = of(note="n" * 60, list=["n" * 56], none=None, flag=True)
     assert (short["note"], short["list"], short["none"], short["flag"]) == ("n" * 60, f'["{"n" * 56}"]', None, True)
-    assert of(list=["n" * 57])["list"] == f"1 entries, {digest(['n' * 57])[:8]}"
-    assert note == f"a text, {digest('n' * 61)[:8]}"
-    assert sketch(CHAT, ["no object"]) == {}
+    assert of(list=["n" * 57])["list"] == f"1 entries, {hash_value(['n' * 57])[:8]}"
+    assert note == f"a text, {hash_value('n' * 61)[:8]}"
+    assert summarize_request(CHAT, ["no object"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_what_came_behind_the_last_answer_is_told_and_the_rest_is_a_digest() -> 
 def test_the_earlier_messages_weigh_most_then_the_newest_then_the_rest(
     one: dict[str, Any], other: dict[str, Any], near: float
 ) -> None:
-    assert measure_nearness(one, other) == measure_nearness(other, one) == near
+    assert measure_request_likeness(one, other) == measure_request_likeness(other, one) == near

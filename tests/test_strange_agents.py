@@ -18,8 +18,7 @@ import tenacity
 import urllib3
 
 import chaoslab as lab
-from chaoslab.lab.recorded_run import Unrepeatable
-from chaoslab.lab.recorded_run import read as remember
+from chaoslab.lab.recorded_run import Unrepeatable, read_recorded_run
 
 done: list[str] = []
 
@@ -253,7 +252,7 @@ def test_an_answer_that_no_other_process_can_have_is_said(tmp_path: Path) -> Non
         list(lab.run_many(lambda _: lambda: 3, "go", trials=2, jobs=2))
     lab.run(lambda _: "done", "go", logs=tmp_path)
     with pytest.raises(Unrepeatable, match=r"was made from Python \(lab.run\)"):
-        remember("latest", logs=tmp_path)
+        read_recorded_run("latest", logs=tmp_path)
 
 
 def test_what_made_a_run_is_named_where_it_cannot_be_replayed(tmp_path: Path) -> None:
@@ -261,10 +260,10 @@ def test_what_made_a_run_is_named_where_it_cannot_be_replayed(tmp_path: Path) ->
     made.accept("correct").run(trials=1, logs=tmp_path)
     said = r"is of the scenario 'nothing', .*: run a trial again with chaoslab test --trial"
     with pytest.raises(Unrepeatable, match=said):
-        remember("latest", logs=tmp_path)
+        read_recorded_run("latest", logs=tmp_path)
     made.accept("failed").run(trials=1, logs=tmp_path / "bad")
     with pytest.raises(Unrepeatable, match=r"run a trial again as in \.test\(trial=1\)"):
-        remember("latest", logs=tmp_path / "bad")
+        read_recorded_run("latest", logs=tmp_path / "bad")
 
 
 class KindWithoutHash(type):

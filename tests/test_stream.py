@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import BrokenFault, Fault
-from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import EVENT_MAX, Events, FrameCutter, Piped, WatchedPipe, frame, is_done
+from chaoslab.core.pipe import PacedQueue, Signal, Timed
+from chaoslab.core.stream import (
+    EVENT_MAX,
+    EventCutter,
+    FrameCutter,
+    PipedBody,
+    WatchedPipe,
+    build_frame,
+    is_done_marker,
+)
 from tests.faults.fault_parts import Target, meet
 from tests.seams.stream_parts import STREAM, Timetable, event
 
@@ -18,7 +26,7 @@ ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 def cut(parts: Iterable[bytes]) -> tuple[list[bytes], bytes]:
-    events = Events()
+    events = EventCutter()
     return [each for part in parts for each in events.feed(part)], events.rest
 
 
@@ -37,7 +45,7 @@ def test_events_come_whole_whatever_parts_they_come_in(
 
 
 def test_an_event_that_never_ends_is_not_kept_for_ever() -> None:
-    events, size = Events(), 0
+    events, size = EventCutter(), 0
     for _ in range(40):
         size += sum(map(len, events.feed(b"x" * 65536)))
         assert len(events.rest) <= EVENT_MAX
@@ -54,10 +62,10 @@ def test_an_event_that_never_ends_is_not_kept_for_ever() -> None:
     ],
 )
 def test_done_is_an_event_of_its_own(said: bytes, done: bool) -> None:
-    assert is_done(said) is done
+    assert is_done_marker(said) is done
 
 
-def watched(pipe: ServedLine, *items: bytes | Signal, until: float = 9.0) -> list[str]:
+def watched(pipe: PacedQueue, *items: bytes | Signal, until: float = 9.0) -> list[str]:
     found: list[str] = []
     watch = WatchedPipe(pipe)
     watch.on_change = lambda: found.append("changed")
@@ -69,7 +77,7 @@ def watched(pipe: ServedLine, *items: bytes | Signal, until: float = 9.0) -> lis
 
 
 def test_a_pipe_that_lets_all_pass_at_once_has_changed_nothing() -> None:
-    assert watched(ServedLine(lambda timed, start: (Timed(start, timed.item),)), b"1", b"2", Signal.END) == []
+    assert watched(PacedQueue(lambda timed, start: (Timed(start, timed.item),)), b"1", b"2", Signal.END) == []
 
 
 @pytest.mark.parametrize(
@@ -85,7 +93,7 @@ def test_a_pipe_that_lets_all_pass_at_once_has_changed_nothing() -> None:
     ids=["late", "never", "another", "cut in two", "and something more", "ended"],
 )
 def test_any_difference_is_told_once(law: object) -> None:
-    assert watched(ServedLine(law), b"one", b"two") == ["changed"]  # type: ignore[arg-type]
+    assert watched(PacedQueue(law), b"one", b"two") == ["changed"]  # type: ignore[arg-type]
 
 
 class Through(Fault):
@@ -98,7 +106,7 @@ class Through(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002
         reply: Reply = yield call
-        return reply.through(ServedLine(self.law))  # type: ignore[arg-type]
+        return reply.through(PacedQueue(self.law))  # type: ignore[arg-type]
 
 
 def piped(law: object) -> tuple[WatchedPipe, ActiveFault]:
@@ -140,7 +148,7 @@ def test_streams_are_alike_if_they_are_one() -> None:
     source = Timetable([])
     one, piped_one = (
         Reply(200, STREAM, stream=source),
-        Reply(200, STREAM, stream=source).through(ServedLine(lambda *_: ())),
+        Reply(200, STREAM, stream=source).through(PacedQueue(lambda *_: ())),
     )
     assert one.same_as(piped_one)
     assert not piped_one.same_as(one), "its pipe is gone"
@@ -154,11 +162,11 @@ def test_a_body_has_room_again_once_a_pipe_has_cut_an_event_and_the_next_one_hol
     def kept(timed: Timed, start: float) -> list[Timed]:
         return [Timed(start, timed.item)] if isinstance(timed.item, Signal) else []
 
-    body = Piped([WatchedPipe(ServedLine(law, room_bytes=0)) for law in (halved, kept)], 0.0)
+    body = PipedBody([WatchedPipe(PacedQueue(law, room_bytes=0)) for law in (halved, kept)], 0.0)
     body.feed(b"data: 1\n\n", 0.0)
-    assert (body.poll(0.0), body.room) == (None, True)
+    assert (body.poll(0.0), body.has_room) == (None, True)
 
 
 def test_a_frame_that_says_it_is_shorter_than_its_length_is_its_length() -> None:
-    whole = frame("chunk", {"a": 1})
+    whole = build_frame("chunk", {"a": 1})
     assert FrameCutter().feed(b"\0\0\0\1" + whole) == [b"\0\0\0\1", whole]

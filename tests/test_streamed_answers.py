@@ -11,7 +11,7 @@ from chaoslab.core import changed_answer
 from chaoslab.core.answers import CHAT_ANSWERS, AnswerContent, FunctionCall
 from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.fault import Fault
-from chaoslab.core.stream import EMPTY, Events, data_of, is_done, json_of, spelt_event
+from chaoslab.core.stream import EMPTY, EventCutter, encode_event, get_event_data, is_done_marker, parse_event_json
 from chaoslab.faults.model.confabulation import Confabulation
 from chaoslab.faults.model.duplicate_calls import DuplicateCalls
 from chaoslab.faults.model.empty_answer import EmptyAnswer
@@ -34,7 +34,7 @@ EVIDENCE = "an answer that the model did not give reached the caller"
 
 
 def plain(said: AnswerContent) -> tuple[str, list[tuple[str, Any]]]:
-    return said.text, [(call.name, call.values) for call in said.calls]
+    return said.text, [(call.name, call.parsed_arguments) for call in said.calls]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -51,13 +51,13 @@ def test_what_was_streamed_is_heard(name: str, text: str, calls: list[dict[str, 
 def test_another_content_is_told_in_the_formats_own_events(
     name: str, was: str, calls: list[dict[str, Any]], now: str, made: list[dict[str, Any]]
 ) -> None:
-    came = [json_of(each) for each in streamed(name, was, *calls, usage=True) if data_of(each)]
+    came = [parse_event_json(each) for each in streamed(name, was, *calls, usage=True) if get_event_data(each)]
     told = AnswerContent(now, tuple(FunctionCall(f"tool_{n}", json.dumps(each)) for n, each in enumerate(made)))
-    there = [spelt_event(each) for each in FORMATS[name][0].answers.retold(came, told)]
+    there = [encode_event(each) for each in FORMATS[name][0].answers.rewrite_events(came, told)]
     assert plain(spoken(name, there)) == plain(told)
-    kinds = {frozenset(json_of(each)) for each in there}
+    kinds = {frozenset(parse_event_json(each)) for each in there}
     usual = streamed(name, "a b", *CITIES, usage=True)
-    assert kinds <= {frozenset(json_of(each)) for each in usual if data_of(each)}
+    assert kinds <= {frozenset(parse_event_json(each)) for each in usual if get_event_data(each)}
 
 
 def test_a_reader_that_stopped_before_the_end_is_no_witness() -> None:
@@ -66,7 +66,7 @@ def test_a_reader_that_stopped_before_the_end_is_no_witness() -> None:
 
 
 def finish_of(name: str, told: bytes) -> Any:
-    last = [json_of(each) for each in told.split(b"\n\n") if data_of(each)]
+    last = [parse_event_json(each) for each in told.split(b"\n\n") if get_event_data(each)]
     if name == "chat":
         return next(each["choices"][0]["finish_reason"] for each in reversed(last) if each["choices"])
     if name == "anthropic":
@@ -89,30 +89,30 @@ def test_what_the_answer_used_and_done_stay_where_they_were() -> None:
     was = streamed("chat", TEXT, usage=True)
     told = retold(Refusal(), "chat", was).read.body.split(b"\n\n")
     assert told[-3:] == [*(each.rstrip(b"\n") for each in was[-2:]), b""]
-    assert is_done(told[-2])
+    assert is_done_marker(told[-2])
 
 
 def test_a_role_and_a_thought_stay_and_other_choices_go() -> None:
     def chunk(finish: str | None = None, index: int = 0, **delta: Any) -> bytes:
-        return spelt_event({"choices": [{"index": index, "delta": delta, "finish_reason": finish}]})
+        return encode_event({"choices": [{"index": index, "delta": delta, "finish_reason": finish}]})
 
     came = [
-        spelt_event({"choices": [], "prompt_filter_results": []}),
+        encode_event({"choices": [], "prompt_filter_results": []}),
         chunk(role="assistant", content=None),
         chunk(reasoning="Hm."),
         chunk(content="17", index=1),
         chunk(content="42"),
         chunk("stop"),
     ]
-    told = [json_of(each) for each in Events().feed(retold(Refusal("No."), "chat", came).read.body)]
-    assert told[0] == json_of(came[0])
+    told = [parse_event_json(each) for each in EventCutter().feed(retold(Refusal("No."), "chat", came).read.body)]
+    assert told[0] == parse_event_json(came[0])
     deltas = [each["choices"][0]["delta"] for each in told[1:]]
     assert deltas == [{"role": "assistant"}, {"reasoning": "Hm."}, {"content": "No."}, {}]
 
 
 def test_blocks_of_other_kinds_go_from_anthropics_answers() -> None:
     def told(kind: str, **more: Any) -> bytes:
-        return spelt_event({"type": kind, **more})
+        return encode_event({"type": kind, **more})
 
     was = streamed("anthropic", "", CITIES[0])
     searched = [
@@ -206,10 +206,10 @@ def test_a_call_of_a_custom_tool_has_a_text_that_is_no_json() -> None:
     value = {"id": "x", "model": "gpt-5", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
 
     def told(fault: ChangedAnswer) -> Any:
-        said = CHAT_ANSWERS.said(value)
+        said = CHAT_ANSWERS.extract_content(value)
         assert said is not None
-        now = fault.changed(said)
-        return value if now is said else CHAT_ANSWERS.with_said(value, now)
+        now = fault.change_content(said)
+        return value if now is said else CHAT_ANSWERS.replace_content(value, now)
 
     def calls(value: Any) -> Any:
         return value["choices"][0]["message"]["tool_calls"]
@@ -229,10 +229,10 @@ def test_a_streamed_call_of_a_custom_tool_is_told_as_one() -> None:
     ]  # fmt: skip
     made: list[Any] = [{"index": 0, "delta": {"tool_calls": [each]}, "finish_reason": None} for each in deltas]
     events = [{"choices": [each]} for each in [*made, {"index": 0, "delta": {}, "finish_reason": "tool_calls"}]]
-    said = CHAT_ANSWERS.content_of(events)
+    said = CHAT_ANSWERS.extract_stream_content(events)
     assert said is not None
     assert [(call.name, call.arguments) for call in said.calls] == [("run_sql", "select * from orders")]
-    *parts, end = CHAT_ANSWERS.retold(events, MalformedArguments(part=0.5).changed(said))
+    *parts, end = CHAT_ANSWERS.rewrite_events(events, MalformedArguments(part=0.5).change_content(said))
     (begun, *rest) = [call for event in parts for call in event["choices"][0]["delta"]["tool_calls"]]
     assert begun == deltas[0]
     assert "".join(call["custom"]["input"] for call in rest) == "select * f"

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.agent.assembly import started
-from chaoslab.agent.prompts import FILE, as_data, load
+from chaoslab.agent.assembly import make_run_start_event
+from chaoslab.agent.prompts import FILE, load_prompts, prompts_to_json
 from chaoslab.cli import sweep as command
 from chaoslab.config import settings
-from chaoslab.config.scenario import from_settings
+from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import SettingError
 from chaoslab.core.events import PromptStarted, RunFinished
 from chaoslab.lab import launch
 from chaoslab.lab.launch import LabEnd
-from chaoslab.lab.sweep import CellStopped, build_grid, sweep
+from chaoslab.lab.sweep import CellStopped, build_grid, run_grid_cells
 from chaoslab.record.runs import Run
 from tests.event_parts import prompt_finished
 
-ASKED = load(FILE)[:2]
+ASKED = load_prompts(FILE)[:2]
 GIVEN = ("TOXIC_PROB=0,0.4", "ERROR_PROB=0,0.2", "WORLD=virtual", "TRIALS=2")
 
 
@@ -74,11 +74,11 @@ class Lab:
 
     def __call__(self, given: Sequence[str]) -> LabEnd:
         self.starts += 1
-        chosen = settings.load(given)
+        chosen = settings.load_settings(given)
         run = Run.create(self.logs, now=chosen.now)
-        run.make_latest()
-        with run.log("info") as log:
-            log.write(started(chosen, from_settings(chosen), ASKED, 2, chosen.now))
+        run.link_as_latest()
+        with run.open_log("info") as log:
+            log.write(make_run_start_event(chosen, plan_from_settings(chosen), ASKED, 2, chosen.now))
             for number, prompt in enumerate(ASKED, 1):
                 key, text = f"p{number}.r1", str(prompt.prompt)
                 log.write(PromptStarted(prompt_index=number, prompt=text, effects=[]), trial=key)
@@ -92,20 +92,20 @@ class Lab:
 
 
 def test_a_sweep_goes_on_from_where_it_stopped_and_does_again_what_has_changed(tmp_path: Path) -> None:
-    lab, cells, asked = Lab(tmp_path), build_grid(GIVEN), as_data(ASKED)
-    found = sweep(cells, asked, lab, logs=tmp_path)
+    lab, cells, asked = Lab(tmp_path), build_grid(GIVEN), prompts_to_json(ASKED)
+    found = run_grid_cells(cells, asked, lab, logs=tmp_path)
     assert [next(found).kept for _ in range(2)] == [False, False]
     lab.code = 130
     with pytest.raises(CellStopped, match=r"stopped at TOXIC_PROB=0\.4 ERROR_PROB=0, 2 done before it"):
         next(found)
     lab.code = 0
-    again = list(sweep(cells, asked, lab, logs=tmp_path))
+    again = list(run_grid_cells(cells, asked, lab, logs=tmp_path))
     assert [one.kept for one in again] == [True, True, False, False]
     assert [one.left_s is None for one in again] == [True, True, False, False]
     assert again[-1].left_s == 0
     assert lab.starts == 5
-    assert not any(one.kept for one in sweep(cells, asked[:1], lab, logs=tmp_path)), "other prompts"
-    assert not any(one.kept for one in sweep(build_grid([*GIVEN, "SEED=2"]), asked, lab, logs=tmp_path))
+    assert not any(one.kept for one in run_grid_cells(cells, asked[:1], lab, logs=tmp_path)), "other prompts"
+    assert not any(one.kept for one in run_grid_cells(build_grid([*GIVEN, "SEED=2"]), asked, lab, logs=tmp_path))
 
 
 @pytest.mark.usefixtures("here")
@@ -113,8 +113,8 @@ def test_the_command_draws_the_grid_and_writes_its_table_and_page(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab = Lab(Path("logs"))
-    monkeypatch.setattr(launch, "start", lambda given, **_: lab(given))
-    monkeypatch.setattr(launch, "check", lambda _: ASKED)
+    monkeypatch.setattr(launch, "start_lab", lambda given, **_: lab(given))
+    monkeypatch.setattr(launch, "read_and_check_inputs", lambda _: ASKED)
     parser = argparse.ArgumentParser()
     command.arguments(parser)
     assert command.run(parser.parse_args([*GIVEN, "--out", "out"])) == 4, "no trial met a fault"
@@ -136,3 +136,6 @@ def test_the_command_draws_the_grid_and_writes_its_table_and_page(
     told = capsys.readouterr()
     assert (lab.starts, told.err) == (4, "this proves nothing: no trial met a fault\n")
     assert [cell["levels"] for cell in json.loads(told.out)["cells"]][3] == {"TOXIC_PROB": "0.4", "ERROR_PROB": "0.2"}
+    Path("file").touch()
+    assert command.run(parser.parse_args([*GIVEN, "--out", "file/out", "--quiet"])) == 2
+    assert capsys.readouterr().err == "file/out cannot be written: Not a directory\n"

@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.core.events import CallStarted, FaultsOff, PromptAttempt
 from chaoslab.execution.agents import _calling as calling
 from chaoslab.execution.workers import WorkerLost
@@ -84,7 +84,7 @@ def test_a_lost_reply_doubles_a_refund_and_the_twin_tells() -> None:
 def test_without_a_fault_it_is_as_its_twin() -> None:
     trial = trial_of()
     assert trial.outcome is lab.Outcome.CORRECT
-    assert not list(trial.history.of(FaultsOff))
+    assert not list(trial.history.find_events(FaultsOff))
 
 
 def test_who_gives_up_is_undone_and_degraded_where_the_user_says_which_words_admit_it() -> None:
@@ -322,7 +322,7 @@ def test_an_agent_that_raises_fails_its_trial_and_not_its_caller() -> None:
     why = "no answer: agent error (TimeoutError: refund: no answer within its deadline)"
     assert (trial.outcome, trial.why) == (lab.Outcome.FAILED, why)
     assert isinstance(trial.error, TimeoutError)
-    assert [event.status for _, event in trial.history.of(PromptAttempt)] == ["error"]
+    assert [event.status for _, event in trial.history.find_events(PromptAttempt)] == ["error"]
     assert f"p1.r1 failed: {why}" in " ".join(summary(trial.history).split())
     assert f"verdict  failed: {why}" in show.render_stories(trial.history)
     assert isinstance(lab.run(lambda _: sys.exit("no"), "go", anyway=True).error, SystemExit)
@@ -409,7 +409,7 @@ class Worded:
     ],
 )  # fmt: skip
 def test_an_answer_is_text_by_its_public_content(answer: Any, text: str, readable: bool) -> None:
-    assert (calling.render_answer(answer).strip('"'), calling.is_readable(answer)) == (text, readable)
+    assert (calling.render_answer(answer).strip('"'), calling.is_readable_answer(answer)) == (text, readable)
 
 
 @pytest.mark.parametrize("world", ["virtual", "local"])
@@ -427,7 +427,7 @@ def test_an_answer_is_text_by_its_public_content(answer: Any, text: str, readabl
 def test_any_callable_is_an_agent(make: Callable[[], tuple[Any, Any]], world: str) -> None:
     chosen, tool = make()
     trial = lab.run(chosen, "go", tools=[tool], world=world, effects=[])
-    assert [call.target for _, call in trial.history.of(CallStarted)] == [tool.__name__]
+    assert [call.target for _, call in trial.history.find_events(CallStarted)] == [tool.__name__]
     assert trial.error is None
 
 
@@ -522,7 +522,7 @@ def test_what_leads_out_of_the_virtual_world_is_named_in_one_line_whatever_the_a
         return "answered"
 
     with pytest.raises(
-        BaseException, match=r"the host nobody.invalid .*is not covered by virtual time: give its stand-in"
+        BaseException, match=r"the host nobody.invalid .*is not covered by virtual time: pass a fake"
     ) as told:
         lab.run(asks, "go", effects=[])
     assert "\n" not in str(told.value)
@@ -543,9 +543,21 @@ def test_everything_is_as_before_whatever_becomes_of_the_trial() -> None:
     trial_of(faults=TWICE)
     lab.run(shop, "go", tools=[shop.send])
     with pytest.raises(KeyboardInterrupt):
-        lab.run(leaves, "go", tools=[refund], reads=[lookup], effects=[])
+        print(lab.run(leaves, "go", tools=[refund], reads=[lookup], effects=[]), signal.getsignal(signal.SIGINT))
     assert (refund, lookup, time.sleep, time.monotonic) == before
     assert "send" not in vars(shop)
+
+
+@pytest.mark.parametrize("world", ["virtual", "local"])
+def test_a_signal_has_its_handler_again_after_the_trial(world: str) -> None:
+    def listens(_: str) -> str:
+        signal.signal(signal.SIGINT, lambda *_: None)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        return "done"
+
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGUSR1)]
+    assert lab.run(listens, "go", world=world, effects=[]).answer == "done"
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGUSR1)] == before
 
 
 def test_an_agent_may_do_with_the_list_of_its_tools_what_it_likes() -> None:
@@ -578,6 +590,7 @@ def test_an_object_without_code_that_the_agent_has_no_way_to_is_said() -> None:
     assert "warning  no reference to refund" in show.render_stories(trial.history)
 
 
+AGENTS = "a callable, or a LangChain Runnable, or an OpenAI Agents Agent, or a Pydantic AI Agent"
 CALLED = "was never called, neither in the trial nor in its twin: the agent had no use for it, or calls another object"
 
 
@@ -670,7 +683,7 @@ def test_two_processes_bring_the_same_events_in_the_same_order() -> None:
     taken = list(lab.run_many(agent, "go", trials=30, jobs=2, **options))
     there = [trial._result.verdict for trial in taken]  # judged where they ran, and the events were not read since
     apart = [trial.history.records for trial in taken]
-    assert there == [judge(trial.history, trial.key) for trial in taken]
+    assert there == [judge_trial(trial.history, trial.key) for trial in taken]
     assert {name for trial in taken for name in trial.met} == {each.name for each in faults}
     assert apart == alone
 
@@ -740,7 +753,7 @@ def test_a_generator_is_an_agent_that_streams_its_answer() -> None:
 
     trial = lab.run(parts, "go", facts=["done"])
     assert trial.answer == "It is done."
-    assert [event.error for _, event in trial.history.of(PromptAttempt)] == [""]
+    assert [event.error for _, event in trial.history.find_events(PromptAttempt)] == [""]
     assert lab.run(lambda _: (part for part in ["It is ", 7]), "go").answer == ["It is ", 7]
 
 
@@ -853,6 +866,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "fault is ['latency']: it should be the name of a fault"),
     (lambda: lab.inject("latency", "refund", name=wrong(3)), TypeError,
      "name of latency on refund is 3: it should be a text"),
+    (lambda: lab.inject("refusal", "refund", text=3), ValueError, "text of refusal is 3: it should be a text"),
     (lambda: lab.inject("missing_arguments", "refund", all=1), ValueError,
      "all of missing_arguments is 1: it should be True or False"),
     (lambda: lab.inject("tool_error", "refund", status=200), ValueError,
@@ -920,7 +934,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "keep of truncate_context is 7: it should be a number from 0 to 1"),
     (lambda: trial_of(faults=[lab.inject("wrong_value", "refund", point=5)]), ValueError,
      "point of wrong_value is 5: it should be a number from -1 to 1"),
-    (lambda: lab.run(7, "go"), TypeError, "agent is an int: it should be a callable, or a LangChain Runnable"),
+    (lambda: lab.run(7, "go"), TypeError, f"agent is an int: it should be {AGENTS}"),
     (lambda: lab.run(lambda: "x", "go"), TypeError,
      "agent is <lambda>, which cannot be called with the prompt alone (too many positional arguments); what makes an "
      "agent is given as fresh"),
@@ -961,7 +975,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      ValueError, "refusal works on the answers of a model, and w is no model: aim it at m"),
     (lambda: trial_of(services={"w": weather, "m": lab.offline_model()}, faults=[lab.inject("empty", ["w", "m"])]),
      ValueError, "empty works on the answers of tools, and m is a model: inject confabulation or garbled_answer"),
-    (lambda: lab.run("agent", "go"), TypeError, "agent is a str: it should be a callable, or a LangChain Runnable"),
+    (lambda: lab.run("agent", "go"), TypeError, f"agent is a str: it should be {AGENTS}"),
     (lambda: lab.run_many(agent, "go", trials=0), ValueError, "trials is 0: it should be a whole number from 1 to"),
 ]  # fmt: skip
 

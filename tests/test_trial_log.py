@@ -28,9 +28,9 @@ class Said:
 def noted() -> TrialLog:
     book, said = TrialLog(TrialId("run", 1, 3), began=BEGAN), Said()
     vars(said)["anything"] = True
-    book.note(events.LabWarning(message="first"))
-    book.note_part(said, "begin")
-    book.note_part(said, "end")
+    book.note_event(events.LabWarning(message="first"))
+    book.note_call_phase(said, "begin")
+    book.note_call_phase(said, "end")
     return book
 
 

@@ -55,10 +55,10 @@ def test_a_batch_ends_only_where_no_trial_is_under_way(run: Path) -> None:
 
 
 def test_the_report_is_made_of_batches_and_of_no_history(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = RunReport.build(History.read(run))
+    whole = RunReport.from_history(History.read(run))
     monkeypatch.setattr(run_report, "TrialStream", lambda folder: TrialStream(folder, least=40))
     monkeypatch.delattr(History, "read")
-    assert RunReport.read(run) == whole
+    assert RunReport.from_folder(run) == whole
 
 
 def test_a_trial_that_goes_on_after_others_began_needs_the_history(run: Path, scratch: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_trial_that_goes_on_after_others_began_needs_the_history(run: Path, sc
     folder = put(scratch, {**logs, "late.log": [json.dumps(json.loads(late) | {"t": after_s}).encode()]})
     with pytest.raises(Unordered, match="goes on after others began"):
         list(TrialStream(folder, least=1))
-    assert RunReport.read(folder) == RunReport.build(History.read(folder))
+    assert RunReport.from_folder(folder) == RunReport.from_history(History.read(folder))
 
 
 def test_the_notes_on_rulings_are_the_history_s(run: Path, scratch: Path) -> None:
@@ -110,7 +110,7 @@ def test_whatever_befell_the_logs_the_report_is_the_history_s(run: Path, scratch
     folder = put(scratch, logs)
     least = data.draw(st.sampled_from([1, 30, 100]))
     with patch.object(run_report, "TrialStream", lambda folder: TrialStream(folder, least=least)):
-        found = RunReport.read(folder)
-    whole = RunReport.build(History.read(folder))
+        found = RunReport.from_folder(folder)
+    whole = RunReport.from_history(History.read(folder))
     assert found == whole
     assert summary(found) == summary(whole)

@@ -15,7 +15,7 @@ import chaoslab as lab
 from chaoslab.core import triggers
 from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
 from chaoslab.core.exchange import Call
-from chaoslab.core.inject import check
+from chaoslab.core.inject import check_injections
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.plan import HITS, Choice, Injection, Plan
@@ -33,9 +33,9 @@ def hits(plan: Plan, steps: Iterable[Step], *, turns: dict[int, int] | None = No
         if turns and place in turns:
             memory.begin_turn(turns[place], made)
         made[target] = max(made.get(target, 0), request)
-        there = plan.candidates(target)
-        occasion = memory.occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
-        for injection, hit in zip(there, memory.decide(there, occasion), strict=True):
+        there = plan.find_candidates(target)
+        occasion = memory.build_occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
+        for injection, hit in zip(there, memory.decide_hits(there, occasion), strict=True):
             if hit in HITS:
                 found[injection.name].append(place)
     return found
@@ -204,16 +204,18 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
         if place in turns:
             memory.begin_turn(turns[place], made)
         made[target] = max(made.get(target, 0), request)
-        wire = plan.candidates(target, wire=True)
-        occasion = memory.occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
-        row = json.loads(json.dumps(occasion.to_json(wire.state, reads=wire.reads)))
-        found = {name: replace(occasion.of(name)) for name in wire.state}
-        counted = [i.name for i, hit in zip(wire, memory.decide(wire, occasion), strict=True) if hit in HITS]
+        wire = plan.find_candidates(target, wire=True)
+        occasion = memory.build_occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
+        row = json.loads(json.dumps(occasion.to_json(wire.hit_dependencies, reads=wire.needs_arguments)))
+        found = {name: replace(occasion.of(name)) for name in wire.hit_dependencies}
+        counted = [i.name for i, hit in zip(wire, memory.decide_hits(wire, occasion), strict=True) if hit in HITS]
         call = Call(target, target, "p1.r1", request, attempt)
         there = Occasion.from_json(plan.seed, call, row)
-        assert {name: there.of(name) for name in wire.state} == {name: found[name] for name in wire.state}
+        assert {name: there.of(name) for name in wire.hit_dependencies} == {
+            name: found[name] for name in wire.hit_dependencies
+        }
         assert [i.name for i in wire if i.decide(there, there.of(i.name)) in HITS] == counted
-        met, asked = plan.hits_on_the_wire(call, there)
+        met, asked = plan.find_wire_hits(call, there)
         assert {active.injection for active in met} <= set(counted)
         assert set(asked) <= {i.name for i in wire}
 
@@ -230,20 +232,20 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
 def test_candidates_know_what_their_triggers_read(
     given: dict[str, Any], timed: bool, reads: bool, state: list[str]
 ) -> None:
-    found = Plan(1, (IT, one(**given))).candidates("shop")
-    assert (found.timed, found.reads, found.state) == (timed, reads, state)
+    found = Plan(1, (IT, one(**given))).find_candidates("shop")
+    assert (found.needs_time, found.needs_arguments, found.hit_dependencies) == (timed, reads, state)
 
 
 def test_an_occasion_goes_to_another_process_with_what_its_triggers_read() -> None:
     call = Call("shop", "buy", "p1.r1", 3, 2)
     hits = {name: HitsSoFar(name, 2, 1.5, 1, ("shop", 1, 1)) for name in ("it", "other")}
     occasion = Occasion(7, "p1.r1", "shop", "buy", 3, 2, 2, 1, 2.5, {"amount": 4}, hits, {"x-t": "a"}, 1)
-    reach = Plan(7, (one(when="amount > 3", max_times=9),)).candidates("shop")
-    told = json.loads(json.dumps(occasion.to_json(reach.state, reads=reach.reads)))
+    reach = Plan(7, (one(when="amount > 3", max_times=9),)).find_candidates("shop")
+    told = json.loads(json.dumps(occasion.to_json(reach.hit_dependencies, reads=reach.needs_arguments)))
     assert Occasion.from_json(7, call, told) == replace(occasion, met={"it": hits["it"]})
     calm = replace(occasion, headers=None, under_way=0, met={})
-    reach = Plan(7, (one(calls=[1]),)).candidates("shop")
-    assert calm.to_json(reach.state, reads=reach.reads) == {
+    reach = Plan(7, (one(calls=[1]),)).find_candidates("shop")
+    assert calm.to_json(reach.hit_dependencies, reads=reach.needs_arguments) == {
         "turn": 2, "in_turn": 1, "elapsed_s": 2.5, "arguments": None, "met": {}
     }  # fmt: skip
     assert Occasion.from_json(7, call, {}) == Occasion(7, "p1.r1", "shop", "buy", 3, 2, 1, 3)
@@ -251,9 +253,9 @@ def test_an_occasion_goes_to_another_process_with_what_its_triggers_read() -> No
 
 def test_injections_that_are_switched_off_keep_their_places() -> None:
     plan = Plan(1, (IT, one()))
-    assert plan.without(()) is plan
-    assert [each.may_hit for each in plan.without(["it"]).injections] == [False, False]
-    assert [each.name for each in plan.without(["other"]).candidates("shop")] == ["it", "it"]
+    assert plan.with_injections_off(()) is plan
+    assert [each.may_hit for each in plan.with_injections_off(["it"]).injections] == [False, False]
+    assert [each.name for each in plan.with_injections_off(["other"]).find_candidates("shop")] == ["it", "it"]
 
 
 def test_nothing_of_a_trial_is_known_in_the_next() -> None:
@@ -406,7 +408,7 @@ IT = lab.inject("latency", "shop", name="it")
 )  # fmt: skip
 def test_a_plan_that_cannot_be_as_meant_is_refused_before_anything_starts(faults: list[Injection], line: str) -> None:
     with pytest.raises((ValueError, LookupError)) as refused:
-        check(faults, TARGETS)
+        check_injections(faults, TARGETS)
     assert refused.value.args[0] == line
 
 
@@ -437,7 +439,7 @@ def shop(_: str) -> str:
 def met(*faults: Injection) -> list[tuple[str, int, int, str]]:
     """The faults that are witnessed in a trial of the shop: the target, its request, the attempt, the fault."""
     trial = lab.run(shop, "go", tools=[refund], reads=[lookup], faults=faults, effects=[])
-    return [(e.target, e.request, e.attempt, e.fault) for _, e in trial.history.of(FaultWitnessed)]
+    return [(e.target, e.request, e.attempt, e.fault) for _, e in trial.history.find_events(FaultWitnessed)]
 
 
 def test_a_condition_on_arguments_chooses_the_calls() -> None:
@@ -462,7 +464,7 @@ def test_a_fault_that_lasts_stays_the_same() -> None:
     drawn = []
     for fault in (lasting, single):
         trial = lab.run(shop, "go", tools=[refund], reads=[lookup], faults=[fault], effects=[], seed=4)
-        drawn.append([tuple(e.params.values()) for _, e in trial.history.of(FaultScheduled)])
+        drawn.append([tuple(e.params.values()) for _, e in trial.history.find_events(FaultScheduled)])
     assert len(drawn[0]) == len(drawn[1]) == 3
     assert len(set(drawn[0])) == 1
     assert len(set(drawn[1])) == 3
@@ -479,9 +481,12 @@ def test_two_faults_of_the_wire_meet_one_call_of_a_function_too() -> None:
     there = lab.inject("latency", "refund", name="there", delay_s=0.2, stream="upstream", calls=[1])
     back = lab.inject("latency", "refund", name="back", delay_s=0.3, stream="downstream", calls=[1])
     trial = lab.run(shop, "go", tools=[refund], reads=[lookup], faults=[there, back], effects=[])
-    assert [e.injection for _, e in trial.history.of(FaultWitnessed)] == ["there", "back"]
+    assert [e.injection for _, e in trial.history.find_events(FaultWitnessed)] == ["there", "back"]
     assert trial.seconds == 0.5
-    assert next(e.rolled for _, e in trial.history.of(CallFinished) if e.target == "refund") == ["there", "back"]
+    assert next(e.rolled for _, e in trial.history.find_events(CallFinished) if e.target == "refund") == [
+        "there",
+        "back",
+    ]
     assert met(there, lab.inject("refused", "refund", calls=[1])) == [("refund", 1, 1, "refused")]
 
 
@@ -498,11 +503,13 @@ def test_all_injections_decide_before_a_hit_counts() -> None:
         lab.inject("latency", "refund", name="big", when="amount > 3"),
         lab.inject("latency", "refund", name="twice", calls=[2, 4, 5], max_times=2),
     ]
-    plan = Plan(1, tuple(check(injections, ["refund"], functions=["refund"])))
-    memory, reach = TrialMemory(plan, "p1.r1"), plan.candidates("refund")
+    plan = Plan(1, tuple(check_injections(injections, ["refund"], functions=["refund"])))
+    memory, reach = TrialMemory(plan, "p1.r1"), plan.find_candidates("refund")
     hits = []
     for request, amount in enumerate([1, 9, 1, 1, 1, 9, 1, 1], 1):
-        found = memory.decide(reach, memory.occasion("refund", "refund", request, 1, arguments={"amount": amount}))
+        found = memory.decide_hits(
+            reach, memory.build_occasion("refund", "refund", request, 1, arguments={"amount": amount})
+        )
         hits.append([i.name for i, each in zip(reach, found, strict=True) if each in HITS])
     assert hits == [[], ["big", "twice"], ["third"], ["twice"], [], ["third", "big"], [], []]
 
@@ -519,7 +526,7 @@ class _Unwritten:
 ])  # fmt: skip
 def test_a_value_that_cannot_be_written_in_a_line_is_refused_in_one(given: dict[str, Any]) -> None:
     with pytest.raises((LookupError, TypeError, ValueError)) as refused:
-        check([lab.inject(**{"fault": "latency", "target": "shop", **given})], ["shop"])
+        check_injections([lab.inject(**{"fault": "latency", "target": "shop", **given})], ["shop"])
     said = refused.value.args[0]
     assert said.isprintable()
     assert len(said) < 2000

@@ -8,11 +8,11 @@ import pytest
 from chaoslab.agent import prompts
 from chaoslab.agent.config import Config, RealService
 from chaoslab.agent.prompts import Prompt
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import PromptStarted
-from chaoslab.lab.twins import open_twins
+from chaoslab.lab.twins import open_twin_finder
 from chaoslab.record.history import History
 from tests.cli_parts import chaoslab, free_base
 from tests.cli_parts import prompts as prompt_file
@@ -24,7 +24,7 @@ OWN = ["What is the average of the temperatures in Rome, Athens and Lisbon?", "T
 
 def made(*asked: Prompt, config: Config | None = None, **chosen: Any) -> tuple[list[Twin | None], list[str]]:
     told: list[str] = []
-    with open_twins(Settings(**chosen), config or Config(), asked, Path("mine.json"), told.append) as of:
+    with open_twin_finder(Settings(**chosen), config or Config(), asked, Path("mine.json"), told.append) as of:
         return [of(number) for number in range(len(asked))], told
 
 
@@ -48,7 +48,6 @@ def test_each_prompt_has_its_answer_and_one_that_states_nothing_its_effects() ->
     [
         ({"model_url": "http://127.0.0.1:9/v1"}, "a real model's answers have no twin"),
         ({"groq_api_key": "k"}, "a real model's answers have no twin"),
-        ({"translator": "online"}, "answers of real services have no twin"),
         ({"config": REAL}, "answers of real services have no twin"),
     ],
 )
@@ -71,13 +70,13 @@ def test_a_run_on_loopback_is_judged_as_in_virtual_time(tmp_path: Path) -> None:
         done = chaoslab(tmp_path, "lab", f"WORLD={world}", f"BASE_PORT={free_base()}", *given)
         assert done.returncode == 0, done.stderr
         history = History.read(tmp_path / "logs" / "latest")
-        assert all(event.stated and event.twin for _, event in history.of(PromptStarted))
-        found.append({trial: (verdict.outcome, verdict.why) for trial, verdict in judge_all(history).items()})
+        assert all(event.stated and event.twin for _, event in history.find_events(PromptStarted))
+        found.append({trial: (verdict.outcome, verdict.why) for trial, verdict in judge_all_trials(history).items()})
     assert found[0] == found[1]
     assert {str(outcome) for outcome, _ in found[0].values()} >= {"wrong", "correct"}
 
 
 def test_the_labs_own_prompts_have_twins() -> None:
-    found, told = made(*prompts.load())
+    found, told = made(*prompts.load_prompts())
     assert all(found)
     assert told == []

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.core.events import Event
-from chaoslab.record.lines import _parsed, _typed, parse_line, records_of
-from chaoslab.record.log import encode_event, spell
+from chaoslab.record.lines import _make_typed_lines, _parse_any_line, iterate_records, parse_line
+from chaoslab.record.log import encode_event, render_line
 from tests.event_parts import sample
 
 LINES = {
-    name: spell("2026-06-01T09:00:00Z", 1.5, "run", "p1.r1", "info", 1, encode_event(sample(kind)))
+    name: render_line("2026-06-01T09:00:00Z", 1.5, "run", "p1.r1", "info", 1, encode_event(sample(kind)))
     for name, kind in Event.kinds.items()
 }
 VALUES: list[Any] = [
@@ -26,7 +26,7 @@ VALUES: list[Any] = [
 
 
 def fast(line: bytes) -> object:
-    return _typed(len(Event.kinds)).read(line)
+    return _make_typed_lines(len(Event.kinds)).parse_line(line)
 
 
 def told(value: object) -> object:
@@ -41,7 +41,7 @@ def told(value: object) -> object:
 @pytest.mark.parametrize("name", LINES)
 def test_every_kind_is_read_in_the_fast_way(name: str) -> None:
     assert fast(LINES[name]) is not None
-    assert told(fast(LINES[name])) == told(_parsed(LINES[name]))
+    assert told(fast(LINES[name])) == told(_parse_any_line(LINES[name]))
 
 
 @pytest.mark.parametrize(("depth", "read"), [(DEPTH_MAX - 2, True), (DEPTH_MAX - 1, False)])
@@ -49,7 +49,7 @@ def test_lines_with_deep_values_are_read_as_each_alone(tmp_path: Path, depth: in
     deep = LINES["effect"].replace(b'"a": ', b'"deep": %b%b, "a": ' % (b"[" * depth, b"]" * depth), 1)
     path, cut = tmp_path / "info.log", list[int]()
     path.write_bytes(LINES["effect"] + deep + LINES["retry"])
-    records = list(records_of(path, cut=cut.append))
+    records = list(iterate_records(path, cut=cut.append))
     assert (len(records), cut) == ((3, []) if read else (2, [2]))
     assert (parse_line(deep) is not None) == read
 
@@ -73,12 +73,12 @@ def test_a_value_of_any_type_is_refused_if_it_is_too_deep(kind: str, field: str,
         deep = around % (b"[" * depth + b"]" * depth)
         line = json.dumps(fields).encode()[:-1] + b', "%b": %b}' % (field.encode(), deep)
         assert (fast(line) is not None) == read
-        assert (_parsed(line) is not None) == read
+        assert (_parse_any_line(line) is not None) == read
 
 
 def check(line: bytes) -> None:
     found = fast(line)
-    assert found is None or told(found) == told(_parsed(line))
+    assert found is None or told(found) == told(_parse_any_line(line))
 
 
 @given(data=st.data())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.untrue import kind, make_untrue
+from chaoslab.core.untrue import classify_value, make_untrue_value
 
 SEVERITIES = st.floats(0, 1)
 VALUES: Any = st.one_of(
@@ -23,10 +23,10 @@ VALUES: Any = st.one_of(
 
 @given(VALUES, SEVERITIES, st.integers())
 def test_it_is_always_another_one_of_the_same_type(value: Any, severity: float, seed: int) -> None:
-    made = make_untrue(value, severity, Dice(seed))
+    made = make_untrue_value(value, severity, Dice(seed))
     assert type(made) is type(value)
     assert repr(made) != repr(value)
-    assert repr(made) == repr(make_untrue(value, severity, Dice(seed)))
+    assert repr(made) == repr(make_untrue_value(value, severity, Dice(seed)))
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_it_is_always_another_one_of_the_same_type(value: Any, severity: float, 
     ],
 )  # fmt: skip
 def test_a_value_is_another_by_its_sort_severity_and_dice(value: Any, sort: str, made: list[Any]) -> None:
-    assert kind(value) == sort
-    assert repr([make_untrue(value, severity, Dice(seed)) for severity in (0.0, 0.5, 1.0) for seed in (7, 2)]) == repr(
-        made
-    )
+    assert classify_value(value) == sort
+    assert repr(
+        [make_untrue_value(value, severity, Dice(seed)) for severity in (0.0, 0.5, 1.0) for seed in (7, 2)]
+    ) == repr(made)
 
 
 def test_a_number_is_at_most_ten_times_off_and_keeps_its_sign() -> None:
-    assert [make_untrue(value, 0.7, Dice(7)) for value in (3, 2.0, Decimal(5))] == [6, 4.5, Decimal(11)]
+    assert [make_untrue_value(value, 0.7, Dice(7)) for value in (3, 2.0, Decimal(5))] == [6, 4.5, Decimal(11)]
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_a_number_is_at_most_ten_times_off_and_keeps_its_sign() -> None:
     ],
 )  # fmt: skip
 def test_a_value_is_known_by_its_type_and_form(value: Any, sort: str) -> None:
-    assert kind(value) == sort
+    assert classify_value(value) == sort
 
 
 def test_a_number_of_many_digits_in_a_text_is_an_id() -> None:
-    number, id_ = (make_untrue(f"due {'1' * digits}", 0.0, Dice(7)) for digits in (300, 301))
+    number, id_ = (make_untrue_value(f"due {'1' * digits}", 0.0, Dice(7)) for digits in (300, 301))
     assert (number[:8], id_[:-1]) == ("due 1122", f"due {'1' * 300}")
 
 
@@ -142,4 +142,4 @@ def test_a_number_of_many_digits_in_a_text_is_an_id() -> None:
     ],
 )
 def test_a_near_text_is_a_lie_that_reads_well(text: str, among: set[str]) -> None:
-    assert {make_untrue(text, 0.0, Dice(n)) for n in range(40)} == among
+    assert {make_untrue_value(text, 0.0, Dice(n)) for n in range(40)} == among

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from werkzeug.test import Client
 
-from chaoslab.base.web_pages import find_refusal
+from chaoslab.base.web_pages import find_refusal_reason
 from chaoslab.flask_tools.app import create_app
 from chaoslab.model import endpoint
 
@@ -18,23 +18,23 @@ ELSEWHERE = ["evil.com", "evil.com:8474", "127.0.0.1.nip.io:8474", "localhost.ev
 
 @pytest.mark.parametrize("host", HERE)
 def test_a_client_on_this_machine_or_in_a_container_passes(host: str | None) -> None:
-    assert find_refusal(host, None) == ""
+    assert find_refusal_reason(host, None) == ""
 
 
 @pytest.mark.parametrize("host", ELSEWHERE)
 def test_a_name_that_leads_here_does_not(host: str) -> None:
-    assert find_refusal(host, None) == find_refusal(host, f"http://{host}") == "host not allowed"
+    assert find_refusal_reason(host, None) == find_refusal_reason(host, f"http://{host}") == "host not allowed"
 
 
 @pytest.mark.parametrize(
     "origin", ["http://evil.com", "null", "", "http://localhost:3000", "https://127.0.0.1", "file://"]
 )
 def test_another_server_s_page_does_not(origin: str) -> None:
-    assert find_refusal("127.0.0.1:8474", origin) == "origin not allowed"
+    assert find_refusal_reason("127.0.0.1:8474", origin) == "origin not allowed"
 
 
 def test_a_page_of_the_server_s_own_passes() -> None:
-    assert find_refusal("127.0.0.1:8474", "http://127.0.0.1:8474") == ""
+    assert find_refusal_reason("127.0.0.1:8474", "http://127.0.0.1:8474") == ""
 
 
 def test_a_tool_has_no_effect_for_a_page_and_answers_in_its_own_format(tmp_path: Path) -> None:

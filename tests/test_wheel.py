@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.reports.charts import names
+from chaoslab.reports.charts import list_charts
 from tests.cli_parts import environment, execute, free_base, prompts
 
 ROOT = Path(__file__).parent.parent
@@ -100,4 +100,4 @@ def test_it_works_in_a_folder_that_has_files_of_the_same_names(
     pictures = {path.stem for path in (tmp_path / "charts").glob("*.png")}
     assert pictures == {"network_latency", "success_rate", "throughput", "tool_latency"}, "those that need no fault"
     left_out = sum(line.count(".png") for line in done.stdout.splitlines() if line.lstrip().startswith("no "))
-    assert len(pictures) + left_out == len(names()), "drawn, or why not"
+    assert len(pictures) + left_out == len(list_charts()), "drawn, or why not"

@@ -57,7 +57,7 @@ def test_a_picture_that_cannot_be_written_leaves_all_others_as_they_were(tmp_pat
     (tmp_path / "a.png").write_bytes(b"old")
     (tmp_path / "b.png").mkdir()
     with pytest.raises(IsADirectoryError) as error:
-        charts.write({"a.png": b"new", "b.png": b"new"}, tmp_path)
+        charts.write_charts({"a.png": b"new", "b.png": b"new"}, tmp_path)
     assert error.value.filename == str(tmp_path / "b.png")
     assert ((tmp_path / "a.png").read_bytes(), sorted(os.listdir(tmp_path))) == (b"old", ["a.png", "b.png"])
 
@@ -79,5 +79,5 @@ def test_no_agent_begins_where_its_logs_cannot_be_written(tmp_path: Path, monkey
 
 
 def test_the_folder_of_runs_is_made(tmp_path: Path) -> None:
-    Run.prepare(tmp_path / "a" / "b")
+    Run.prepare_logs_folder(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").is_dir()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chaoslab.analysis.verdict.opinions import Messages, parse_json_object
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import to_one_line
 
 SHOWN_MAX = 200
 """The most characters of a model's words that a message shows."""
@@ -23,7 +23,7 @@ Ask = Callable[[Messages], tuple[str, str]]
 """Asks a model: gives its name and its words. It raises Unjudged if there is no reply."""
 
 
-def ask_nobody(_: Messages) -> tuple[str, str]:
+def raise_no_judge(_: Messages) -> tuple[str, str]:
     """Stands where nobody can be asked."""
     raise Unjudged("judged_by asks a model, and nobody can be asked here")
 
@@ -39,7 +39,7 @@ class Opinion:
     reply: str
 
 
-def ask_opinion(ask: Ask, statement: str, prompt: str, answer: str) -> Opinion:
+def ask_judge(ask: Ask, statement: str, prompt: str, answer: str) -> Opinion:
     """The judge's opinion: does the statement hold for this answer to this prompt? Raises Unjudged: there is none."""
     messages = [
         {"role": "system", "content": _RULE},
@@ -49,5 +49,5 @@ def ask_opinion(ask: Ask, statement: str, prompt: str, answer: str) -> Opinion:
     model, reply = ask(messages)
     verdict = parse_json_object(reply)
     if not isinstance(verdict.get("holds"), bool):
-        raise Unjudged(f"the judge gave no verdict: {line(reply, SHOWN_MAX)}")
-    return Opinion(verdict["holds"], line(str(verdict.get("why", "")), SHOWN_MAX), model, messages, reply)
+        raise Unjudged(f"the judge gave no verdict: {to_one_line(reply, SHOWN_MAX)}")
+    return Opinion(verdict["holds"], to_one_line(str(verdict.get("why", "")), SHOWN_MAX), model, messages, reply)

@@ -27,7 +27,7 @@ def are_equal(left: Any, right: Any) -> bool:
 
 def spell_canonically(value: Any) -> str:
     """The JSON value in one spelling, which only equal ones share."""
-    return canonical(_normalize(value))
+    return canonical(_normalize_value(value))
 
 
 def round_to_digits(number: float) -> float:
@@ -35,20 +35,20 @@ def round_to_digits(number: float) -> float:
     return number if number.is_integer() else float(f"{number:.{DIGITS}g}")
 
 
-def normalize_text(text: str) -> str:
+def normalize_unicode(text: str) -> str:
     """The text in the one of its forms of Unicode by which equal texts are equal."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def _normalize(value: Any) -> Any:
+def _normalize_value(value: Any) -> Any:
     if isinstance(value, float):
         value = round_to_digits(value)
         return int(value) if value.is_integer() else value
     if isinstance(value, str):
-        return normalize_text(value)
+        return normalize_unicode(value)
     if isinstance(value, dict):
-        return {normalize_text(name): _normalize(entry) for name, entry in value.items()}
-    return [_normalize(entry) for entry in value] if isinstance(value, list) else value
+        return {normalize_unicode(name): _normalize_value(entry) for name, entry in value.items()}
+    return [_normalize_value(entry) for entry in value] if isinstance(value, list) else value
 
 
 NOW = "the moment of the trial at which it was done"
@@ -56,34 +56,34 @@ NOW = "the moment of the trial at which it was done"
 
 
 @dataclass(frozen=True)
-class Span:
+class TrialTimeSpan:
     """The time of a trial by its wall clock: `seconds` from `began`."""
 
     began: datetime
     seconds: float
 
-    def unstamped(self, value: Any) -> Any:
+    def replace_moments(self, value: Any) -> Any:
         """The JSON value with `NOW` in the place of each moment of this time, as `_WRITTEN` finds them in texts, and of
         numbers of seconds since 1970, or of thousandths, millionths or billionths of them."""
         if isinstance(value, str):
-            return _WRITTEN.sub(self._now, value)
+            return _WRITTEN.sub(self._replace_moment, value)
         if isinstance(value, list):
-            return [self.unstamped(entry) for entry in value]
+            return [self.replace_moments(entry) for entry in value]
         if isinstance(value, dict):
             fields, times = dict[str, Any](), Counter[str]()
             for name, entry in value.items():
-                key = self.unstamped(name)
+                key = self.replace_moments(name)
                 times[key] += 1  # two names may be two moments
-                fields[key if times[key] == 1 else f"{key} {times[key]}"] = self.unstamped(entry)
+                fields[key if times[key] == 1 else f"{key} {times[key]}"] = self.replace_moments(entry)
             return fields
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        return NOW if number and any(map(self._holds, read_moments(value))) else value
+        return NOW if number and any(map(self._contains_moment, parse_moments(value))) else value
 
-    def _now(self, match: re.Match[str]) -> str:
+    def _replace_moment(self, match: re.Match[str]) -> str:
         text = match[0]
-        return NOW if any(map(self._holds, read_moments(float(text) if match["since"] else text))) else text
+        return NOW if any(map(self._contains_moment, parse_moments(float(text) if match["since"] else text))) else text
 
-    def _holds(self, moment: datetime) -> bool:
+    def _contains_moment(self, moment: datetime) -> bool:
         since = moment - self.began  # a stamp in whole seconds may be before its own moment
         return -_WHOLE < since <= timedelta(seconds=self.seconds)
 
@@ -100,12 +100,12 @@ _WRITTEN = re.compile(
 """A moment in a text: in ISO 8601, of mails and HTTP (RFC 5322), or since 1970."""
 
 
-def read_moments(value: str | float) -> list[datetime]:
+def parse_moments(value: str | float) -> list[datetime]:
     """The moments that a text in one of these forms or a number may be, in UTC; a text without a zone is UTC or local
     time."""
     try:
         if not isinstance(value, str):
-            moment = _since_1970(value)
+            moment = _moment_from_epoch(value)
         else:
             moment = parsedate_to_datetime(value) if value[3:4] == "," else datetime.fromisoformat(value)
         return [moment] if moment.tzinfo else [moment.replace(tzinfo=UTC), moment.astimezone(UTC)]
@@ -114,7 +114,7 @@ def read_moments(value: str | float) -> list[datetime]:
         return []
 
 
-def _since_1970(number: float) -> datetime:
+def _moment_from_epoch(number: float) -> datetime:
     unit = next((unit for unit in (1, 1e3, 1e6, 1e9) if number < _SECONDS_MAX * unit), 1)
     return datetime.fromtimestamp(number / unit, UTC)
 

@@ -21,57 +21,57 @@ class Through(BaseException):
     error of its tool, and a framework would try again."""
 
 
-def let_through(error: BaseException) -> None:
+def reraise_unless_foreign(error: BaseException) -> None:
     """Raises the error again if it is not the foreign code's own: an end of the lab's, Ctrl-C, or the end of a
     generator, a task or a thread of a virtual world."""
-    if not is_foreign(error):
+    if not is_foreign_error(error):
         raise error
 
 
-def is_foreign(error: BaseException) -> bool:
+def is_foreign_error(error: BaseException) -> bool:
     """Tells if foreign code raised the error itself."""
     kind = type(error)  # `isinstance` would ask the error for its `__class__`, which may raise
     if issubclass(kind, Exception | SystemExit):
         return True
     if issubclass(kind, KeyboardInterrupt):
-        return not _is_of_signal(error)
+        return not _is_from_signal(error)
     if issubclass(kind, Through):
         return False
     # Only those that are loaded: nobody can have raised another.
     ends = [class_ for module, name in _ENDS if (class_ := getattr(sys.modules.get(module), name, None)) is not None]
-    return _is_raised(error) if issubclass(kind, (GeneratorExit, *ends)) else True
+    return _is_from_raise_statement(error) if issubclass(kind, (GeneratorExit, *ends)) else True
 
 
-def holds(test: Callable[[Any], bool], value: Any) -> bool:
+def passes_test(test: Callable[[Any], bool], value: Any) -> bool:
     """The result of a test of a foreign value, such as its truth; False if the value's own code raises."""
     try:
         return bool(test(value))
     except BaseException as error:  # noqa: BLE001
-        let_through(error)
+        reraise_unless_foreign(error)
         return False
 
 
-def is_of_value(error: BaseException, *modules: str) -> bool:
+def is_raised_by_value(error: BaseException, *modules: str) -> bool:
     """True if the code of a value raised the error when somebody looked at it: one outside of the standard library, of
     this package, and of these modules."""
-    trace = _last_trace(error)
-    name = "" if trace is None else _module_name(trace)
+    trace = _find_last_traceback(error)
+    name = "" if trace is None else _get_module_name(trace)
     package = name.partition(".")[0]
     ours = package == _OWN or name in modules
     return bool(name) and not ours and package not in sys.stdlib_module_names - {"__main__"}
 
 
-def _is_raised(error: BaseException) -> bool:
+def _is_from_raise_statement(error: BaseException) -> bool:
     """Tells if a statement of a program raised the error first. A generator that is closed, a task and a thread that
     are told to end get it where they wait."""
-    trace = _last_trace(error)
-    if trace is None or _module_name(trace).startswith((f"{_OWN}.worlds.", "asyncio.")):
+    trace = _find_last_traceback(error)
+    if trace is None or _get_module_name(trace).startswith((f"{_OWN}.worlds.", "asyncio.")):
         return False
     # The bytecode tells: only a `raise` statement leaves the frame at this instruction.
     return trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
 
 
-def _last_trace(error: BaseException) -> TracebackType | None:
+def _find_last_traceback(error: BaseException) -> TracebackType | None:
     """The place at which the error was raised."""
     # Not error.__traceback__, which its class may define anew.
     trace = BaseException.__getattribute__(error, "__traceback__")
@@ -80,11 +80,11 @@ def _last_trace(error: BaseException) -> TracebackType | None:
     return trace  # type: ignore[no-any-return]
 
 
-def _module_name(trace: TracebackType) -> str:
+def _get_module_name(trace: TracebackType) -> str:
     return str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
-def _is_of_signal(error: BaseException | None) -> bool:
+def _is_from_signal(error: BaseException | None) -> bool:
     """Tells if a signal raised this KeyboardInterrupt, or the one that it was raised for: a statement of a program did
     not, unless it is a handler's."""
     handler = getattr(signal.getsignal(signal.SIGINT), "__code__", None)

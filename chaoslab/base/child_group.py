@@ -27,15 +27,27 @@ class ChildGroup:
     OSError: it cannot be run."""
 
     def __init__(
-        self, command: Sequence[str], *, stdin: int | None = subprocess.PIPE, output: IO[bytes] | None = None,
-        folder: Path | None = None, environment: Mapping[str, str] | None = None, grace_s: float | None = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        command: Sequence[str],
+        *,
+        stdin: int | None = subprocess.PIPE,
+        output: IO[bytes] | None = None,
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        grace_s: float | None = 0.0,
+    ) -> None:
         self._made = subprocess.Popen(
             # A session of its own: a signal to the group reaches the program's children, and a terminal's Ctrl-C does
             # not.
-            command, stdin=stdin, stdout=subprocess.PIPE if output is None else output, stderr=output, cwd=folder,
-            env=environment, start_new_session=True, bufsize=-1,
-        )  # fmt: skip
+            command,
+            stdin=stdin,
+            stdout=subprocess.PIPE if output is None else output,
+            stderr=output,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+            bufsize=-1,
+        )
         self._guard = None
         if grace_s is not None:
             guarding = ["/bin/sh", "-c", _GUARD, str(self._made.pid), f"{grace_s:g}"]
@@ -43,13 +55,13 @@ class ChildGroup:
         self._over = threading.Event()
         if output is None:
             # What is left of its children holds the pipe open, so that its reader would wait for an end for ever.
-            threading.Thread(target=self._reap, daemon=True).start()
+            threading.Thread(target=self._kill_orphans, daemon=True).start()
 
     @property
     def group(self) -> int:
         return self._made.pid
 
-    def poll(self) -> int | None:
+    def poll_exit_code(self) -> int | None:
         """The program's exit code; None while it runs."""
         return self._made.poll()
 
@@ -64,50 +76,50 @@ class ChildGroup:
         assert self._made.stdout is not None
         return self._made.stdout
 
-    def send(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         """Sends a signal to the group."""
         with suppress(ProcessLookupError):
             os.killpg(self._made.pid, number)
 
-    def end(self, number: int = signal.SIGTERM, *, within_s: float = ENDING_S) -> None:
+    def end_and_wait(self, number: int = signal.SIGTERM, *, within_s: float = ENDING_S) -> None:
         """Asks the group to end by this signal, and kills it if it does not. Returns at once."""
-        self.send(number)
-        threading.Thread(target=self._kill_late, args=(within_s,), daemon=True).start()
+        self.send_signal(number)
+        threading.Thread(target=self._kill_after_grace, args=(within_s,), daemon=True).start()
 
     def wait(self) -> int:
         """The program's exit code, once it has ended."""
         return self._made.wait()
 
-    def _kill_late(self, within_s: float) -> None:
+    def _kill_after_grace(self, within_s: float) -> None:
         if not self._over.wait(within_s):
-            self.send(signal.SIGKILL)
+            self.send_signal(signal.SIGKILL)
 
-    def _reap(self) -> None:
+    def _kill_orphans(self) -> None:
         """Kills the children that the program leaves behind, which would hold its output."""
         self._made.wait()
         self._over.wait(ENDING_S)
-        self.send(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
 
     def __enter__(self) -> "ChildGroup":
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.close()
+        self.kill_and_wait()
 
-    def close(self) -> int:
+    def kill_and_wait(self) -> int:
         """Kills what is left of the group, and returns the program's exit code."""
         # First, so that no thread sends a signal later, when the number may be that of another group.
         self._over.set()
-        self.send(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
         for pipe in (self._made.stdin, self._made.stdout):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
         code = self._made.wait()
-        self.dismiss()
+        self.release_remaining()
         return code
 
-    def dismiss(self) -> None:
+    def release_remaining(self) -> None:
         """Lets what is left of the group go its own way."""
         if self._guard is not None:
             # A line, since the mere end of the pipe is what the guard takes for the death of this process.
@@ -119,10 +131,10 @@ class ChildGroup:
 def forward_signals(tell: Callable[[int], object]) -> Iterator[None]:
     """A context, for the main thread, in which each signal that asks this process to end is told instead."""
 
-    def hear(number: int, _: FrameType | None) -> None:
+    def handle_signal(number: int, _: FrameType | None) -> None:
         tell(number)
 
-    before = {number: signal.signal(number, hear) for number in SIGNALS}
+    before = {number: signal.signal(number, handle_signal) for number in SIGNALS}
     try:
         yield
     finally:

@@ -52,7 +52,7 @@ class Skew:
     ahead_s: float = 0.0
     told_ns: int | None = None
 
-    def tells(self, right_ns: int) -> int:
+    def shift_time(self, right_ns: int) -> int:
         self.told_ns = told_ns = right_ns + round(self.ahead_s * 1e9)
         return told_ns
 
@@ -62,7 +62,7 @@ skew: ContextVar[Skew | None] = ContextVar("skew", default=None)
 wrong clock is wrong for one call: callers, other tasks and other services keep the right time."""
 
 
-def later(moment: datetime, delay_s: float) -> datetime:
+def add_seconds(moment: datetime, delay_s: float) -> datetime:
     """The moment `delay_s` seconds later, or the calendar's last moment if that is beyond it."""
     try:
         return moment + timedelta(seconds=delay_s)
@@ -70,7 +70,7 @@ def later(moment: datetime, delay_s: float) -> datetime:
         return datetime.max.replace(tzinfo=moment.tzinfo)
 
 
-def iso(moment: datetime) -> str:
+def format_iso(moment: datetime) -> str:
     """UTC as ISO 8601 with microseconds, e.g. `2026-06-01T09:00:00.000000Z`."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)

@@ -8,12 +8,12 @@ import io
 import os
 import sys
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, TypeVar
 
 from chaoslab.base import parsers
-from chaoslab.base.terminal import clean
+from chaoslab.base.terminal import clean_text
 
 T = TypeVar("T")
 RUN_HELP = (
@@ -30,12 +30,12 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of a full disk, which is nothing that the user typed."""
 
 
-def code_for(error: OSError) -> int:
+def choose_write_exit_code(error: OSError) -> int:
     """The exit code of a command that could not write what was asked for."""
     return LAB_DOWN if error.errno in NO_ROOM else 2
 
 
-def interrupted() -> int:
+def get_interrupt_exit_code() -> int:
     """The exit code after a handled interrupt. Without this call, Python could end by the signal instead.
 
     If an interrupt passes through the execution of a text (`exec`), CPython notes it as unhandled, and `python -m` goes
@@ -46,17 +46,17 @@ def interrupted() -> int:
     return INTERRUPTED
 
 
-def refuse(error: Exception, *, code: int = 2) -> int:
+def print_error(error: Exception, *, code: int = 2) -> int:
     """Prints the error in one line and returns the exit code."""
     message = error.args[0] if error.args else error
     if isinstance(error, OSError) and error.args:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
     with contextlib.suppress(OSError):
-        print(clean(str(message)), file=sys.stderr)
+        print(clean_text(str(message)), file=sys.stderr)
     return code
 
 
-def as_json(parser: argparse.ArgumentParser) -> None:
+def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Adds the option --json."""
     parser.add_argument("--json", action="store_true", help="print one JSON document instead")
 
@@ -69,19 +69,19 @@ def print_json(**parts: Any) -> None:
     print(json.dumps({"chaoslab": FORMAT, **parts}, ensure_ascii=False, indent=2, allow_nan=False))
 
 
-def open_streams() -> None:
+def make_streams_safe() -> None:
     """Makes printing safe, at a program's start: no missing character or reader makes it fail. A character that the
     terminal's encoding lacks is replaced by the nearest one. Text for a pipe whose reader is gone, or for a stream that
     was closed before the program began, goes to the null device."""
     with contextlib.suppress(OSError):
         for number in range(3):  # else the next file opened would get this stream's number
-            if not _is_open(number):
+            if not _is_descriptor_open(number):
                 # Inheritable, as standard streams are: a child would have none else.
                 os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    sys.stdout, sys.stderr = _stream(sys.stdout), _stream(sys.stderr)
+    sys.stdout, sys.stderr = _make_safe_stream(sys.stdout), _make_safe_stream(sys.stderr)
 
 
-def _is_open(number: int) -> bool:
+def _is_descriptor_open(number: int) -> bool:
     try:
         os.fstat(number)
     except OSError:
@@ -89,7 +89,7 @@ def _is_open(number: int) -> bool:
     return True
 
 
-def _stream(stream: TextIO | None) -> TextIO:
+def _make_safe_stream(stream: TextIO | None) -> TextIO:
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, _Stream):
@@ -104,24 +104,24 @@ class _Stream(io.TextIOWrapper):
     cleaned (`terminal.clean`), since most of it has foreign words in it."""
 
     def write(self, text: str) -> int:
-        self.write_own(clean(text))
+        self.write_uncleaned(clean_text(text))
         return len(text)
 
-    def write_own(self, text: str) -> int:
+    def write_uncleaned(self, text: str) -> int:
         """Writes the lab's own text, which may steer the terminal."""
         try:
             return super().write(text)
         except BrokenPipeError:
-            self._to_nowhere()
+            self._redirect_to_null()
             return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
         except BrokenPipeError:
-            self._to_nowhere()
+            self._redirect_to_null()
 
-    def _to_nowhere(self) -> None:
+    def _redirect_to_null(self) -> None:
         """Sends this and all later text to the null device, with what is still buffered."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         # Else Python's own flush at the end of the process would meet the broken pipe once more.
@@ -134,7 +134,7 @@ class Steering:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self.write: Callable[[str], int] = stream.write_own if isinstance(stream, _Stream) else stream.write
+        self.write: Callable[[str], int] = stream.write_uncleaned if isinstance(stream, _Stream) else stream.write
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -147,13 +147,13 @@ _NEAREST = {
 }  # fmt: skip
 
 
-def _nearest(error: UnicodeError) -> tuple[str, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_NEAREST.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
-codecs.register_error(NEAREST, _nearest)
+codecs.register_error(NEAREST, _replace_unencodable)
 
 
 class Help(argparse.HelpFormatter):
@@ -183,44 +183,52 @@ def _suggest_choice(message: str) -> str:
     return f"; did you mean {near}" if near else ""
 
 
-def make_type(parse: Callable[[str], T]) -> Callable[[str], T]:
+def fill_defaults(options: argparse.Namespace, defaults: Mapping[str, object]) -> list[str]:
+    """Gives these options their defaults where they were not given, and returns those that were, as in "--wait-s". The
+    parser has None as their default, so that one that is given with the value of its default counts as given."""
+    names_given = [name for name in defaults if getattr(options, name) is not None]
+    vars(options).update({name: default for name, default in defaults.items() if name not in names_given})
+    return [f"--{name.replace('_', '-')}" for name in names_given]
+
+
+def make_argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
     """The type of an argument whose text a parser of settings reads, for `add_argument(type=…)`."""
 
-    def read(text: str) -> T:
+    def parse_argument(text: str) -> T:
         try:
             return parse(text)
         except ValueError as error:
             shown_text = text[:60] if text.strip() else repr(text[:60])
             raise argparse.ArgumentTypeError(f"{shown_text} should be {error}") from None
 
-    return read
+    return parse_argument
 
 
-def whole_number(low: int, high: int) -> Callable[[str], int]:
+def make_integer_type(low: int, high: int) -> Callable[[str], int]:
     """The type of an argument that is a whole number within bounds."""
-    return make_type(parsers.whole_number(low, high))
+    return make_argument_type(parsers.make_integer_parser(low, high))
 
 
-seed = whole_number(0, 2**63 - 1)
+seed = make_integer_type(0, 2**63 - 1)
 """The type of an argument that is a seed."""
-seconds = make_type(parsers.seconds)
+seconds = make_argument_type(parsers.parse_seconds)
 """The type of an argument that is a time in seconds, more than none."""
-port = whole_number(0, 65535)
+port = make_integer_type(0, 65535)
 """The type of an argument that is a port. 0: any free one."""
 
 
-@make_type
-def seconds_from_0(text: str) -> float:
+@make_argument_type
+def parse_seconds(text: str) -> float:
     """The type of an argument that is a time in seconds, none included."""
-    return parsers.parse_bounded(
+    return parsers.parse_bounded_number(
         text, 0.0, parsers.SECONDS_MAX, f"a number from 0 to {parsers.SECONDS_MAX} (ten years)"
     )
 
 
-@make_type
-def host(text: str) -> str:
+@make_argument_type
+def parse_host(text: str) -> str:
     """The type of an argument that is a host; `{service}` in it stands for the name of one."""
-    parsers.host(text.replace("{service}", "service"))
+    parsers.parse_host(text.replace("{service}", "service"))
     return text
 
 
@@ -231,6 +239,6 @@ def parse_nonempty(text: str) -> str:
     return text
 
 
-def path(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """The type of an argument that is a path. An empty text is none: it would stand for the current folder."""
     return Path(parse_nonempty(text))

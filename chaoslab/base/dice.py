@@ -13,12 +13,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def first(*names: object) -> float:
+def draw_uniform(*names: object) -> float:
     """The number in [0, 1) that `Dice(*names).uniform()` gives first: most dice are thrown once."""
-    return _random.Random(_seed(names)).random()
+    return _random.Random(_make_seed(names)).random()
 
 
-def _seed(names: Sequence[object]) -> int:
+def _make_seed(names: Sequence[object]) -> int:
     # A sign that no name has, so that ("a", "b") and ("ab",) are different dice.
     text = "\x1f".join(map(str, names))
     # surrogatepass: a name may come from a file or a model, with half a surrogate pair in it.
@@ -38,20 +38,21 @@ class Dice:
     def __call__(self, *names: object) -> Dice:
         return Dice(*self._name, *names)
 
-    def stream(self) -> random.Random:
+    def make_generator(self) -> random.Random:
         """A new random generator under this name, for code that is not ours. It always begins in the same state."""
-        return random.Random(_seed(self._name))
+        return random.Random(_make_seed(self._name))
 
     def uniform(self) -> float:
         """The next number in [0, 1) under this name."""
-        if self._bare is None:  # as `stream`, without the cost of other distributions: most dice are thrown once
-            self._bare = _random.Random(_seed(self._name))
+        # as `make_generator`, without the cost of other distributions: most dice are thrown once
+        if self._bare is None:
+            self._bare = _random.Random(_make_seed(self._name))
         return self._bare.random()
 
-    def between(self, low: float, high: float) -> float:
+    def draw_between(self, low: float, high: float) -> float:
         return low + (high - low) * self.uniform()
 
-    def hits(self, chance: float) -> bool:
+    def draw_bool(self, chance: float) -> bool:
         """True with the given chance (0–1); never at 0, always at 1."""
         return self.uniform() < chance
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from chaoslab.base.jsonable import DEPTH_MAX, UNCHANGING, cut_text, line, render_brief
+from chaoslab.base.jsonable import DEPTH_MAX, UNCHANGING, cut_text, render_brief, to_one_line
 
 SHOWN = 4
 """The most differences that are listed."""
@@ -16,7 +16,7 @@ BRIEF_MAX = 1000
 NOTHING = "nothing"
 
 
-def differences(before: Any, after: Any, *, most: int) -> str:
+def describe_differences(before: Any, after: Any, *, most: int) -> str:
     """The differences in one line of at most `most` characters; empty if there are none."""
     # One more than is shown tells that there are more.
     pieces = list(islice(_iterate_differences(before, after, "", 0, iter(range(LOOKED_AT))), SHOWN + 1))
@@ -32,15 +32,15 @@ def _iterate_differences(before: Any, after: Any, path: str, depth: int, budget:
             was, now = before.get(key, _Nothing), after.get(key, _Nothing)
             if _are_surely_equal(was, now):
                 continue
-            name = line(key, KEY_MAX) if isinstance(key, str) else render_brief(key, KEY_MAX)
+            name = to_one_line(key, KEY_MAX) if isinstance(key, str) else render_brief(key, KEY_MAX)
             inner_path = f"{path}.{name}" if path else name
             yield from _iterate_differences(was, now, inner_path, depth + 1, budget)
     elif depth < DEPTH_MAX and type(before) is list and type(after) is list and len(before) == len(after):
         for n, pair in enumerate(zip(before, after, strict=True)):
             if not _are_surely_equal(*pair):
                 yield from _iterate_differences(*pair, f"{path}[{n}]", depth + 1, budget)
-    elif not _are_same(before, after):
-        yield f"{path} {_render_pair(before, after)}".lstrip()
+    elif not _are_rendered_alike(before, after):
+        yield f"{path} {_render_change(before, after)}".lstrip()
 
 
 class _Nothing:
@@ -52,18 +52,18 @@ def _are_surely_equal(left: Any, right: Any) -> bool:
     return left is right or (type(left) is type(right) and type(left) in UNCHANGING and bool(left == right))
 
 
-def _are_same(left: Any, right: Any) -> bool:
+def _are_rendered_alike(left: Any, right: Any) -> bool:
     if type(left) in UNCHANGING and type(right) in UNCHANGING:
         return _are_surely_equal(left, right)
     lengths = [len(value) for value in (left, right) if type(value) is list]
     return len(set(lengths)) < 2 and render_brief(left, BRIEF_MAX) == render_brief(right, BRIEF_MAX)
 
 
-def _render_pair(before: Any, after: Any) -> str:
+def _render_change(before: Any, after: Any) -> str:
     if type(before) is list and type(after) is list and len(before) != len(after):
-        return f"{len(before)} → {len(after)}{_describe_gap(before, after)}"
+        return f"{len(before)} → {len(after)}{_describe_missing(before, after)}"
     texts = _render_texts(before, after)
-    start = max(0, _common_length(*texts) - BEFORE) if max(map(len, texts)) > VALUE_MAX else 0
+    start = max(0, _common_prefix_length(*texts) - BEFORE) if max(map(len, texts)) > VALUE_MAX else 0
     return " → ".join(_cut_window(text, start) for text in texts)
 
 
@@ -84,7 +84,7 @@ def _cut_window(text: str, start: int) -> str:
     return lead + text[start : start + VALUE_MAX] + ("…" if len(text) > start + VALUE_MAX else "")
 
 
-def _common_length(left: str, right: str) -> int:
+def _common_prefix_length(left: str, right: str) -> int:
     """The length of the common start of both texts."""
     low, high = 0, min(len(left), len(right))
     # By halves, since slices are compared in C, and single characters would be in Python.
@@ -94,13 +94,13 @@ def _common_length(left: str, right: str) -> int:
     return low
 
 
-def _describe_gap(before: Sequence[Any], after: Sequence[Any]) -> str:
+def _describe_missing(before: Sequence[Any], after: Sequence[Any]) -> str:
     """The entries, counted from 1, that the second list lacks, in words; empty if it has others."""
     if len(after) >= len(before) or len(before) > LOOKED_AT:
         return ""
     gone, at = [], 0
     for number, entry in enumerate(before, 1):
-        if at < len(after) and (_are_surely_equal(entry, after[at]) or _are_same(entry, after[at])):
+        if at < len(after) and (_are_surely_equal(entry, after[at]) or _are_rendered_alike(entry, after[at])):
             at += 1
         else:
             gone.append(number)

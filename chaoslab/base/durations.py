@@ -6,7 +6,7 @@ TINY_S, LEAST_S = 1e-4, 1e-6
 """The durations below which a text is in microseconds, and below which it says no figure."""
 
 
-def duration(seconds: float, digits: int = 3) -> str:
+def format_duration(seconds: float, digits: int = 3) -> str:
     """The duration as text: 0.497 s, 0.2 ms or 12 µs if it is small; 0 s for none. `digits`: of a second."""
     if seconds == 0:
         return "0 s"
@@ -18,26 +18,26 @@ def duration(seconds: float, digits: int = 3) -> str:
     return f"{seconds * 1000:.1f} ms" if size < max(SMALL_S, 10**-digits) else f"{seconds:.{digits}f} s"
 
 
-def between(low: float, high: float, digits: int = 2) -> str:
+def format_range(low: float, high: float, digits: int = 2) -> str:
     """An interval of durations as text: 0.37–1.81 s, 5 µs–2.0 ms. A unit that both ends have is said once."""
-    first, last = duration(low, digits), duration(high, digits)
+    first, last = format_duration(low, digits), format_duration(high, digits)
     number, _, unit = first.rpartition(" ")
     if low == 0:
         return f"0–{last}"
     return f"{number if number != 'below 1' and last.endswith(f' {unit}') else first}–{last}"
 
 
-def difference(seconds: float, digits: int = 2) -> str:
+def format_difference(seconds: float, digits: int = 2) -> str:
     """A difference of durations as text: +0.62 s, -3.0 ms. Below a microsecond, which logs do not tell, it is none."""
     sign = "-" if seconds < 0 else "+"
-    return f"{sign}{duration(abs(seconds), digits)}" if abs(seconds) >= LEAST_S else f"+{0:.{digits}f} s"
+    return f"{sign}{format_duration(abs(seconds), digits)}" if abs(seconds) >= LEAST_S else f"+{0:.{digits}f} s"
 
 
-def span(seconds: float) -> str:
+def format_long_duration(seconds: float) -> str:
     """The duration as text: 0.3 s, 12 s, 3 min 20 s, 2 h 5 min."""
     total_s = round(seconds)
     if total_s < 1:
-        return duration(seconds, 1)
+        return format_duration(seconds, 1)
     if total_s < 60:
         return f"{total_s} s"
     if total_s < 3600:

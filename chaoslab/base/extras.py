@@ -10,19 +10,34 @@ MODULES = {
     "tools": ("flask", "waitress"),
     "agent": ("langchain", "langchain_groq"),
     "charts": ("matplotlib", "pandas"),
-    "parquet": ("pandas", "pyarrow"),
     "mcp": ("mcp", "httpx2"),
     "compose": ("docker",),
     "ui": ("starlette", "uvicorn", "sse_starlette"),
     "cluster": ("distributed",),
+    "otel": ("opentelemetry.exporter.otlp.proto.http", "opentelemetry.sdk"),
 }
 """By extra, the modules of it that the lab itself imports."""
 
 CORE = (
-    "aiohappyeyeballs", "aiohttp", "argcomplete", "certifi", "croniter", "greenlet", "h11", "httpcore",
-    "httpx", "jinja2", "msgspec", "pydantic", "requests", "rich", "time_machine", "toxiproxy", "trustme", "urllib3",
+    "aiohappyeyeballs",
+    "aiohttp",
+    "certifi",
+    "croniter",
+    "greenlet",
+    "h11",
+    "httpcore",
+    "httpx",
+    "jinja2",
+    "msgspec",
+    "pydantic",
+    "requests",
+    "rich",
+    "time_machine",
+    "toxiproxy",
+    "trustme",
+    "urllib3",
     "yaml",
-)  # fmt: skip
+)
 """The modules that everything needs. A Python without them is another than the lab's."""
 
 
@@ -30,25 +45,29 @@ class Incomplete(ValueError):
     """A command needs a module that is not installed. Its text names the module and the remedy."""
 
 
-def check(user: str, *extras: str, install: str = "") -> None:
+def require_extras(user: str, *extras: str, install: str = "") -> None:
     """Checks that these extras are installed. `install`: another extra that brings them all. Raises Incomplete: one is
     not."""
     for extra in extras:
         for module in MODULES[extra]:
-            check_module(user, module, install or extra)
+            require_module(user, module, install or extra)
 
 
-def check_module(user: str, module: str, extra: str) -> None:
+def require_module(user: str, module: str, extra: str) -> None:
     """Checks that this module, which `extra` brings, is installed. Raises Incomplete: it is not."""
     # Looked for and not imported, which may take most of a second.
-    if find_spec(module) is None:
-        raise Incomplete(f"{user} needs {module}, which is not installed: {install_line(extra)}")
+    try:
+        known = find_spec(module)
+    except ModuleNotFoundError:  # a package above it is missing
+        known = None
+    if known is None:
+        raise Incomplete(f"{user} needs {module}, which is not installed: {build_install_command(extra)}")
 
 
-def install_line(extra: str) -> str:
+def build_install_command(extra: str) -> str:
     """The command that installs an extra beside this chaoslab, from where it came: a clone, a repository or an
     index."""
-    origin = find_origin()
+    origin = read_install_origin()
     url = str((origin or {}).get("url", ""))
     if url.startswith("file:"):
         editable = "-e " if (origin or {}).get("dir_info", {}).get("editable") else ""
@@ -59,7 +78,7 @@ def install_line(extra: str) -> str:
     return f"pip install 'chaoslab[{extra}]'"
 
 
-def find_origin() -> dict[str, Any] | None:
+def read_install_origin() -> dict[str, Any] | None:
     """The origin of the installed chaoslab, as pip notes it (PEP 610); empty if an index has it, None if it is not
     installed."""
     from importlib.metadata import distributions

@@ -35,7 +35,7 @@ def replace_file(path: Path) -> Iterator[Path]:
     OSError: it could not be written, or what is there is a device or a pipe; the error names `path`, and what is there
     is unchanged."""
     if path.exists():
-        _check_kind(path, path.stat().st_mode, "replaced")
+        _require_regular_file(path, path.stat().st_mode, "replaced")
     # Each writer has a draft of its own, two threads of one process too.
     draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.part")
     try:
@@ -59,7 +59,7 @@ class Unreadable(ValueError):
         self.missing = missing
 
 
-def read(path: Path) -> bytes:
+def load_bytes(path: Path) -> bytes:
     """The bytes of a regular file of up to `BYTES_MAX`. Raises Unreadable: it is no regular file, is larger, or the
     system cannot read it."""
     if "\0" in str(path):
@@ -84,19 +84,19 @@ def translate_errors() -> Iterator[None]:
 
 def open_regular(path: Path) -> BinaryIO:
     """A regular file, open for reading. Raises OSError: it is no regular file, or the system cannot read it."""
-    _check_kind(path, path.stat().st_mode)
+    _require_regular_file(path, path.stat().st_mode)
     # If it has become a pipe since, opening must not wait for its other end.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
     try:
         # Once more, of what was opened: the name may stand for something else by now.
-        _check_kind(path, os.fstat(file.fileno()).st_mode)
+        _require_regular_file(path, os.fstat(file.fileno()).st_mode)
     except OSError:
         file.close()
         raise
     return file
 
 
-def _check_kind(path: Path, mode: int, action: str = "read") -> None:
+def _require_regular_file(path: Path, mode: int, action: str = "read") -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
@@ -107,7 +107,7 @@ def _check_kind(path: Path, mode: int, action: str = "read") -> None:
 def load_text(path: Path) -> str:
     """The text of a file in UTF-8, with `\\n` at the end of each line, and without a byte order mark. Raises
     Unreadable: as `read`, or it is not UTF-8."""
-    data = read(path)
+    data = load_bytes(path)
     # Where there is no byte order mark, UTF-16 shows by a zero byte in its first character.
     if data.startswith(_UTF_16) or b"\0" in (data[:1], data[1:2]):
         raise Unreadable("is UTF-16 text: save it as UTF-8")
@@ -131,16 +131,16 @@ def parse_json(text: str) -> Any:
         raise Unreadable(f"is not JSON: {error}") from None
     except RecursionError:
         raise Unreadable(f"is nested deeper than {DEPTH_MAX} levels") from None
-    _check_json(text)
+    _require_portable_json(text)
     return value
 
 
 def _parse_json_integer(digits: str) -> int:
-    """The number, or 0 if it has over 1000 digits, which `_check_json` refuses. Python reads only 4300."""
+    """The number, or 0 if it has over 1000 digits, which `_require_portable_json` refuses. Python reads only 4300."""
     return int(digits) if len(digits) <= 1000 else 0
 
 
-def _check_json(text: str) -> None:
+def _require_portable_json(text: str) -> None:
     """Raises Unreadable for JSON that Python reads and other parsers may not."""
     names: list[set[str]] = []
     for token in _TOKEN.finditer(text):
@@ -152,10 +152,10 @@ def _check_json(text: str) -> None:
         elif kind == "close":
             names.pop()
         elif kind == "number":
-            wrong = _check_number(token["number"])
+            wrong = _describe_bad_number(token["number"])
         else:
             name = token["text"]
-            if half := _find_half_pair(name):
+            if half := _find_lone_surrogate(name):
                 wrong = f"has half a surrogate pair in it ({half})"
             elif kind == "key":
                 # Read, since one name may be spelt in two ways, with escapes and without.
@@ -167,13 +167,13 @@ def _check_json(text: str) -> None:
             raise Unreadable(f"{wrong}: line {line} column {column}")
 
 
-def _check_number(number: str) -> str:
+def _describe_bad_number(number: str) -> str:
     if not number[-1].isdigit():
         return f"has {number} in it, which is no JSON"
     return f"has a number beyond 1.8e308 in it ({number[:20]})" if math.isinf(float(number)) else ""
 
 
-def _find_half_pair(text: str) -> str:
+def _find_lone_surrogate(text: str) -> str:
     """The escape in a JSON text that is one half of a surrogate pair without the other; empty if there is none."""
     if "\\u" not in text:
         return ""

@@ -13,7 +13,7 @@ NAMES = {
     **dict.fromkeys(("MTTRCalculator", "MetricsCollector"), "trial.recovery, and lab.load(run)"),
     **dict.fromkeys(("ReportGenerator", "Scorecard"), "chaoslab report"),
     **dict.fromkeys(("fuzz_chaos", "ChaosSpace"), "lab.level(0.5, targets), or chaos_level in a scenario"),
-    **dict.fromkeys(("as_assertion", "GEval"), "the metric itself in expect=[…]"),
+    **dict.fromkeys(("as_assertion", "GEval"), "a function of the trial that calls the metric, in expect=[…]"),
     "Turn": "lab.turn(words), in lab.turns(…)",
     "StressTestRunner": "chaoslab stress",
 }

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def no_garbage() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Turns the garbage collector off while many objects are made and kept: it would take as long as the reading of a
     log, and a fifth of the time in which libraries load."""
     collecting = gc.isenabled()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from chaoslab.base.json_text import speller, value_of
+from chaoslab.base.json_text import decode_json, make_json_writer
 
 ALONE = "alone"
 """The run of a call that names none, e.g. one made by hand with curl."""
@@ -33,14 +33,14 @@ def is_idempotency_key(name: str) -> bool:
     return name.replace("-", "").replace("_", "").lower() in _OF_KEYS
 
 
-def idempotency_key_of(arguments: Any, depth: int = 0) -> str:
+def find_idempotency_key(arguments: Any, depth: int = 0) -> str:
     """The idempotency key of a request's arguments, which may lie within one of them; empty if there is none."""
     if not isinstance(arguments, Mapping) or depth > KEY_DEPTH_MAX:
         return ""
     for name, value in arguments.items():
         if isinstance(value, str | int) and value and isinstance(name, str) and is_idempotency_key(name):
             return str(value)
-    return next(filter(None, (idempotency_key_of(value, depth + 1) for value in arguments.values())), "")
+    return next(filter(None, (find_idempotency_key(value, depth + 1) for value in arguments.values())), "")
 
 
 @dataclass(frozen=True)
@@ -67,23 +67,23 @@ class TrialId:
     def parse(cls, header: str | None) -> TrialId:
         """The trial of a header; the trial of the run `alone` if there is none. Raises ValueError: the header has
         another form."""
-        return _parse_trial(header) if header else cls(ALONE, 0, 0)
+        return _parse_trial_header(header) if header else cls(ALONE, 0, 0)
 
 
 @lru_cache(256)
-def _parse_trial(header: str) -> TrialId:
+def _parse_trial_header(header: str) -> TrialId:
     match = _TRIAL.fullmatch(header)
     if match is None:
         raise ValueError(f"X-Trial is {header[:80]!r}; it should read like 20261121-091500.p3.r1")
     return TrialId(match["run"], int(match["prompt"]), int(match["repeat"]), truth=match["truth"] is not None)
 
 
-def nth_trial(run: str, number: int, prompts: int) -> TrialId:
+def make_nth_trial_id(run: str, number: int, prompts: int) -> TrialId:
     """The trial of that number (from 0) if all prompts are asked in order and then again from the first."""
     return TrialId(run, number % prompts + 1, number // prompts + 1)
 
 
-canonical = speller(separators=(",", ":"), sort_keys=True)
+canonical = make_json_writer(separators=(",", ":"), sort_keys=True)
 """The value as JSON with one spelling per value, to hash and to compare."""
 
 
@@ -91,20 +91,20 @@ canonical = speller(separators=(",", ":"), sort_keys=True)
 def parse_json(text: bytes) -> Any:
     """The value of a JSON text. Callers must not change it: all calls with the same text get the same object. Raises
     ValueError: it is no JSON."""
-    return value_of(text)
+    return decode_json(text)
 
 
-def digest(value: Any) -> str:
+def hash_value(value: Any) -> str:
     """16 hex digits for a value's canonical JSON."""
     return hashlib.blake2b(canonical(value).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:
+def make_request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:
     """32 hex digits: hash(trial, tool, canonical arguments, n). So the same request asked again has the same id."""
-    return _id(trial, tool, canonical(arguments), nth)
+    return _hash_request(trial, tool, canonical(arguments), nth)
 
 
-def _id(trial: str, tool: str, content: str, nth: int) -> str:
+def _hash_request(trial: str, tool: str, content: str, nth: int) -> str:
     text = "\x1f".join((trial, tool, content, str(nth)))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -116,10 +116,10 @@ nobody gives a call up so soon."""
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request of the agent to a target: the `nth_trial` with this intent, tried `attempts` times so far.
+    """One request of the agent to a target: the `make_nth_trial_id` with this intent, tried `attempts` times so far.
     `under_way`: its
     attempts that have not ended, of which the latest began at `began_s`. Both stay as they are where nobody tells
-    (`begin`, `end`). `beside`: the equal requests that were made together with it, itself too."""
+    (`begin_attempt`, `end_attempt`). `beside`: the equal requests that were made together with it, itself too."""
 
     trial: TrialId
     target: str
@@ -139,20 +139,20 @@ class Request:
         """Its id by its first intent; it keeps that when it takes the place of another."""
         if not self.known_id:
             tool, spelt = self.intent
-            self.known_id = _id(self.trial.header, tool, str(spelt), self.nth)
+            self.known_id = _hash_request(self.trial.header, tool, str(spelt), self.nth)
         return self.known_id
 
-    def next_attempt(self) -> int:
+    def count_attempt(self) -> int:
         self.attempts += 1
         return self.attempts
 
-    def begin(self, now_s: float) -> int:
+    def begin_attempt(self, now_s: float) -> int:
         """Begins the next attempt, whose end will be told."""
         self.under_way += 1
         self.began_s = now_s
-        return self.next_attempt()
+        return self.count_attempt()
 
-    def end(self) -> None:
+    def end_attempt(self) -> None:
         """Ends an attempt that was begun."""
         self.under_way -= 1
 
@@ -172,10 +172,17 @@ class Requests:
     _earlier: dict[tuple[str, Hashable], int] = field(default_factory=dict)
     """The requests that were answered before this turn."""
 
-    def ask(
-        self, target: str, tool: str, arguments: Any, *, safe: bool = False, spelt: Hashable = None,
-        instead: Request | None = None, now_s: float | None = None,
-    ) -> Request:  # fmt: skip
+    def find_or_create(
+        self,
+        target: str,
+        tool: str,
+        arguments: Any,
+        *,
+        safe: bool = False,
+        spelt: Hashable = None,
+        instead: Request | None = None,
+        now_s: float | None = None,
+    ) -> Request:
         """The request with this intent. It is the same one as before unless an identical one was answered for good.
 
         `spelt`: in place of the arguments, a value that is the same for the same ones. The id needs a text.
@@ -187,29 +194,34 @@ class Requests:
         intent = (tool, spelt if spelt or (spelt is not None and spelt != "") else canonical(arguments))
         if safe:
             self._safe.add(intent)
-        return self.numbered(target, intent, instead, now_s)
+        return self.find_or_create_by_intent(target, intent, instead, now_s)
 
-    def numbered(
-        self, target: str, intent: tuple[str, Hashable], instead: Request | None = None, now_s: float | None = None,
-    ) -> Request:  # fmt: skip
-        """The request with this intent (tool, a value that is the same for the same arguments), as `ask` gives it."""
+    def find_or_create_by_intent(
+        self,
+        target: str,
+        intent: tuple[str, Hashable],
+        instead: Request | None = None,
+        now_s: float | None = None,
+    ) -> Request:
+        """The request with this intent (tool, a value that is the same for the same arguments), as `find_or_create`
+        gives it."""
         nth = self._answered.get(intent, 0) + 1
         key: Hashable = intent if nth == 1 else (intent, nth)
         request = self._known.get(key)
         if request is None:
-            request = self._known[key] = self._new(target, intent, nth, instead)
+            request = self._known[key] = self._create_request(target, intent, nth, instead)
         elif now_s is not None and (request.under_way or request.beside):
-            return self._together(request, instead, now_s)
+            return self._match_parallel_request(request, instead, now_s)
         return request
 
-    def _new(self, target: str, intent: tuple[str, Hashable], nth: int, instead: Request | None) -> Request:
+    def _create_request(self, target: str, intent: tuple[str, Hashable], nth: int, instead: Request | None) -> Request:
         if instead is not None:
             instead.intent, instead.nth = intent, nth
             return instead
         self._count[target] = number = self._count.get(target, 0) + 1
         return Request(self.trial, target, intent[0], number, intent, nth)
 
-    def _together(self, first: Request, instead: Request | None, now_s: float) -> Request:
+    def _match_parallel_request(self, first: Request, instead: Request | None, now_s: float) -> Request:
         """The request that an equal call is beside some that are not all answered: the retry of one that failed, else a
         new one. If one has been under way for long, it is asked for again."""
         group = first.beside or [first]
@@ -221,21 +233,21 @@ class Requests:
             now_s - member.began_s >= TOGETHER_S for member in waiting
         ):
             return waiting[0]
-        new_request = self._new(first.target, first.intent, first.nth + len(group), instead)
+        new_request = self._create_request(first.target, first.intent, first.nth + len(group), instead)
         group.append(new_request)
         first.beside = new_request.beside = group
         return new_request
 
-    def made(self, target: str) -> int:
+    def count_requests(self, target: str) -> int:
         """The number of requests to this target so far."""
         return self._count.get(target, 0)
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts_by_target(self) -> dict[str, int]:
         """The number of requests so far, by target."""
         return dict(self._count)
 
-    def answered(self, request: Request) -> None:
+    def mark_answered(self, request: Request) -> None:
         """Notes that the request was answered for good: an identical one is a new request from now on."""
         request.answered = True
         group = request.beside

@@ -12,6 +12,7 @@ from __future__ import annotations
 import select
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import asyncio
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ALL_SIGNALS = tuple(signal.valid_signals())
 PATIENCE_S = 2.0
 """The most seconds that a signal waits. Then it is raised wherever the program is, or the task is cancelled once
 more."""
@@ -58,7 +60,7 @@ class Flag:
 
 
 class Interrupts:
-    """A context, for the main thread. The first signal takes effect once, within `heard` or `cancelling`. Further
+    """A context, for the main thread. The first signal takes effect once, within `heard` or `cancel_on_signal`. Further
     signals have no effect: the winding up that follows is bounded and must not be cut short. Nor has the same signal
     that reaches this process twice, a moment apart: one that is sent to a command's group is passed on by its first
     process too. Entering the context unblocks signals that were held back."""
@@ -72,33 +74,33 @@ class Interrupts:
         self._set_timer = signal.setitimer  # kept, since a virtual world has none and a signal may come there
 
     @contextmanager
-    def interruptible(self) -> Iterator[None]:
+    def raise_on_signal(self) -> Iterator[None]:
         """A context in which a signal raises KeyboardInterrupt, at any moment outside an import."""
         self._raised = False
-        with self._listening(self._raise):
+        with self._listen_for_signal(self._raise_interrupt):
             yield
         if self._late or self._raised:  # it was put off until now, or swallowed
-            self._raise()
+            self._raise_interrupt()
 
-    def check(self) -> None:
+    def raise_if_signaled(self) -> None:
         """Raises KeyboardInterrupt if a signal has come, also if one was raised before and swallowed."""
         if self._came or self._late or self._raised:
-            self._raise()
+            self._raise_interrupt()
 
     @contextmanager
-    def cancelling(self, task: asyncio.Task[Any]) -> Iterator[None]:
+    def cancel_on_signal(self, task: asyncio.Task[Any]) -> Iterator[None]:
         """A context in which a signal cancels the task, again after each `patience_s`, since a framework may swallow
         it."""
 
-        def cancel() -> None:
+        def cancel_task() -> None:
             self._set_timer(signal.ITIMER_REAL, self._patience_s)
             task.get_loop().call_soon_threadsafe(task.cancel)  # it wakes the loop too
 
-        with self._listening(cancel):
+        with self._listen_for_signal(cancel_task):
             yield
 
     @contextmanager
-    def _listening(self, hear: Callable[[], None]) -> Iterator[None]:
+    def _listen_for_signal(self, hear: Callable[[], None]) -> Iterator[None]:
         self._hear = hear
         try:
             if self._came:
@@ -108,7 +110,7 @@ class Interrupts:
             self._hear = None
             self._set_timer(signal.ITIMER_REAL, 0)
 
-    def _signal(self, *_: object) -> None:
+    def _handle_signal(self, *_: object) -> None:
         if not self._first:  # not SIG_IGN: Python would report a signal that was about to be handled
             return
         self._first, self._came = False, True
@@ -116,11 +118,11 @@ class Interrupts:
         if self._hear is not None:
             self._hear()
 
-    def _impatient(self, *_: object) -> None:
-        (self._hear or self._raise)()
+    def _handle_timer(self, *_: object) -> None:
+        (self._hear or self._raise_interrupt)()
 
-    def _raise(self) -> None:
-        if _harmful(sys._getframe()) and self._late * AGAIN_S < self._patience_s:
+    def _raise_interrupt(self) -> None:
+        if _is_unsafe_to_interrupt(sys._getframe()) and self._late * AGAIN_S < self._patience_s:
             self._late += 1
             self._set_timer(signal.ITIMER_REAL, AGAIN_S)
             return
@@ -128,7 +130,7 @@ class Interrupts:
         self._came, self._late, self._raised = False, 0, True
         raise KeyboardInterrupt
 
-    def _lost(self, what: sys.UnraisableHookArgs) -> None:
+    def _handle_unraisable(self, what: sys.UnraisableHookArgs) -> None:
         """Raises an interrupt again that CPython could not raise, which it would only print."""
         if self._raised and issubclass(what.exc_type, KeyboardInterrupt):
             self._set_timer(signal.ITIMER_REAL, AGAIN_S)
@@ -136,9 +138,9 @@ class Interrupts:
             self._before_lost(what)
 
     def __enter__(self) -> Interrupts:
-        handlers = {**dict.fromkeys(SIGNALS, self._signal), signal.SIGALRM: self._impatient}
+        handlers = {**dict.fromkeys(SIGNALS, self._handle_signal), signal.SIGALRM: self._handle_timer}
         self._before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-        self._before_lost, sys.unraisablehook = sys.unraisablehook, self._lost
+        self._before_lost, sys.unraisablehook = sys.unraisablehook, self._handle_unraisable
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         return self
 
@@ -152,7 +154,7 @@ class Interrupts:
             signal.signal(number, handler)
 
 
-def _harmful(frame: FrameType | None) -> bool:
+def _is_unsafe_to_interrupt(frame: FrameType | None) -> bool:
     """Tells if the program is in an import or a finalizer, in which no interrupt may be raised."""
     while frame is not None:
         if frame.f_code.co_name == "__del__" or frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -162,13 +164,30 @@ def _harmful(frame: FrameType | None) -> bool:
 
 
 @contextmanager
-def heard_outside_imports() -> Iterator[None]:
+def restore_signal_handlers() -> Iterator[None]:
+    """A context after which each signal has the handler that it had before. An agent may install one, also without
+    knowing: `asyncio.run` has its own for Ctrl-C, which stays where its thread is killed within it."""
+    if threading.get_ident() != threading.main_thread().ident:  # only the main thread may install a handler
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _ALL_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            # None: a library written in C has its own, which Python cannot install again.
+            if handler is not None and signal.getsignal(number) != handler:
+                signal.signal(number, handler)
+
+
+@contextmanager
+def interrupt_outside_imports() -> Iterator[None]:
     """A context for code that imports big libraries, in the main thread and not within another such context. On a
     system without timers (Windows) an interrupt is raised at once."""
     if not hasattr(signal, "setitimer"):
         yield
         return
-    with Interrupts() as interrupts, interrupts.interruptible():
+    with Interrupts() as interrupts, interrupts.raise_on_signal():
         yield
     if interrupts._came:  # in the last moment
         raise KeyboardInterrupt
@@ -178,7 +197,7 @@ _checked: list[Interrupts] = []
 
 
 @contextmanager
-def heard_at_checks() -> Iterator[None]:
+def interrupt_at_checks() -> Iterator[None]:
     """A context for the main thread in which a signal is raised at the next `check`, since a program that is run in it
     may swallow an interrupt; after two seconds without a check it is raised wherever the program is. On a system
     without timers (Windows) it is raised at once."""
@@ -191,16 +210,16 @@ def heard_at_checks() -> Iterator[None]:
             yield
         finally:
             _checked.pop()
-    interrupts.check()  # it came in the last moment
+    interrupts.raise_if_signaled()  # it came in the last moment
 
 
-def check() -> None:
-    """Raises KeyboardInterrupt if a signal has come in `heard_at_checks`; does nothing outside of it."""
+def check_interrupt() -> None:
+    """Raises KeyboardInterrupt if a signal has come in `interrupt_at_checks`; does nothing outside of it."""
     for interrupts in _checked:
-        interrupts.check()
+        interrupts.raise_if_signaled()
 
 
-def check_late() -> None:
+def wait_and_check_interrupt() -> None:
     """`check`, for one whose child a signal has ended, and who may get the same signal a little later."""
     select.select([], [], [], LATE_S)
-    check()
+    check_interrupt()

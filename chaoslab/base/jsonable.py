@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from chaoslab.base.boundary import let_through
-from chaoslab.base.json_text import quoted, speller
+from chaoslab.base.boundary import reraise_unless_foreign
+from chaoslab.base.json_text import make_json_writer, quoted
 
 ATOMS = frozenset({str, bool, type(None)})
 """Types whose values are JSON as they are and never change."""
@@ -51,13 +51,13 @@ def _convert(value: Any, depth: int, unread: list[str] | None) -> Any:
         return (
             value
             if value.bit_length() <= BITS_MAX
-            else _note_unread(f"whole number of {value.bit_length()} bits", unread)
+            else _add_unread_name(f"whole number of {value.bit_length()} bits", unread)
         )
     if kind is float:
         # JSON has no numbers for NaN and infinity, so these are texts.
         return value if math.isfinite(value) else str(value)
     if depth >= DEPTH_MAX:
-        _note_unread(f"value that lies deeper than {DEPTH_MAX}", unread)
+        _add_unread_name(f"value that lies deeper than {DEPTH_MAX}", unread)
         return "…"
     if kind is dict:
         return _convert_mapping(value, depth, unread)
@@ -68,8 +68,8 @@ def _convert(value: Any, depth: int, unread: list[str] | None) -> Any:
     except _UnreadError:
         raise
     except BaseException as error:  # noqa: BLE001 - the value's own code
-        let_through(error)
-    return _note_unread(f"{kind.__module__}.{kind.__qualname__}", unread)
+        reraise_unless_foreign(error)
+    return _add_unread_name(f"{kind.__module__}.{kind.__qualname__}", unread)
 
 
 def _convert_mapping(value: Mapping[Any, Any], depth: int, unread: list[str] | None) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _convert_mapping(value: Mapping[Any, Any], depth: int, unread: list[str] | N
         name = key if type(key) is str else str(_convert(key, depth + 1, unread))
         fields[name] = entry if type(entry) in ATOMS else _convert(entry, depth + 1, unread)
     if len(fields) < len(value):
-        _note_unread("mapping with keys that are one as texts", unread)
+        _add_unread_name("mapping with keys that are one as texts", unread)
     return fields
 
 
@@ -118,7 +118,7 @@ _FORMED = (str, int, float, Enum, Mapping, list, tuple, set, frozenset, bytes, b
 _FORMED_AS_TEXT = (date, time, timedelta, Decimal, PurePath, UUID)
 
 
-def is_object(value: Any) -> bool:
+def lacks_json_form(value: Any) -> bool:
     """True for an object of a class that JSON has no form for; it may have other parts than those that count."""
     kind = type(value)  # `isinstance` would ask the value for its `__class__`, which is its own code
     of_fields = hasattr(kind, "__dataclass_fields__")
@@ -132,7 +132,7 @@ _OPEN = (object, SimpleNamespace)
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class in C, whose objects may hold what nobody sees
 
 
-class _Strict(list[str]):
+class _StrictUnreadList(list[str]):
     """The list of what was not read in an object, which is left at the first such part, or if it has too many.
     `every`: also of a class that does not say when two are equal."""
 
@@ -143,7 +143,7 @@ class _Strict(list[str]):
     def append(self, _: str) -> None:
         raise _UnreadError
 
-    def enter(self, content: Any) -> None:
+    def limit_part_count(self, content: Any) -> None:
         self.left -= 1 + (len(content) if isinstance(content, dict | list) else 0)
         if self.left < 0:
             raise _UnreadError
@@ -156,26 +156,26 @@ class _UnreadError(Exception):
 def _convert_object(value: Any, kind: type, depth: int, unread: list[str] | None) -> Any:
     """The content of an object of any other class, if all of it can be read: what has a lock, a socket or a function in
     it is a tool of the program's own, and no value."""
-    strict = unread if isinstance(unread, _Strict) else _Strict(every=unread is not None)
+    strict = unread if isinstance(unread, _StrictUnreadList) else _StrictUnreadList(every=unread is not None)
     try:
         # Without object, whose equality is identity.
         says_equal = any("__eq__" in vars(class_) for class_ in kind.__mro__[:-1])
-        content = _content_of(value, kind) if strict.every or says_equal else _OPAQUE
+        content = _read_object_content(value, kind) if strict.every or says_equal else _OPAQUE
         if content is not _OPAQUE:
-            strict.enter(content)
+            strict.limit_part_count(content)
             return _convert(content, depth + 1, strict)
     except BaseException as error:  # noqa: BLE001 - the object's own code, or `_UnreadError`
-        let_through(error)
-    return _note_unread(f"{kind.__module__}.{kind.__qualname__}", unread)
+        reraise_unless_foreign(error)
+    return _add_unread_name(f"{kind.__module__}.{kind.__qualname__}", unread)
 
 
-def _note_unread(name: str, unread: list[str] | None) -> str:
+def _add_unread_name(name: str, unread: list[str] | None) -> str:
     if unread is not None:
         unread.append(f"a {name}")
     return f"a {name}"
 
 
-def _content_of(value: Any, kind: type) -> Any:
+def _read_object_content(value: Any, kind: type) -> Any:
     """The content of an object as a value of another class; `_OPAQUE` if it has none that can be seen."""
     for reader in ("tolist", "to_dict"):  # numpy's and array's; of pandas, a table's
         if callable(read := getattr(kind, reader, None)):
@@ -211,12 +211,12 @@ def shorten_texts(value: Any) -> Any:
     return [shorten_texts(entry) for entry in value] if isinstance(value, list) else value
 
 
-def show_value(value: Any) -> str:
+def repr_one_line(value: Any) -> str:
     """A wrong value as Python writes it, in one line of at most `SHOWN` characters for a message."""
     try:
-        text = _printable(" ".join(repr(value).split()))
+        text = _replace_unprintable(" ".join(repr(value).split()))
     except BaseException as error:  # noqa: BLE001 - thousands of digits or brackets, or the value's own code fails
-        let_through(error)
+        reraise_unless_foreign(error)
         text = "a value that Python cannot write"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
@@ -235,46 +235,46 @@ def describe_error(error: BaseException) -> str:
             note = f": {describe_error(cause)}"
         return f"{type(error).__name__}: {error}{note}"
     except BaseException as another:  # noqa: BLE001
-        let_through(another)
+        reraise_unless_foreign(another)
         return f"{type(error).__name__}{note}"
 
 
-def line(text: str, length_max: int) -> str:
+def to_one_line(text: str, length_max: int) -> str:
     """The start of the text as one line of at most `length_max` characters, without any that would steer a terminal."""
     head = text[: LOOKED_AT * length_max]
-    flat = _printable(" ".join(head.split()))
+    flat = _replace_unprintable(" ".join(head.split()))
     return flat if len(flat) <= length_max and len(head) == len(text) else flat[: length_max - 1] + "…"
 
 
-def join_some(names: Sequence[str], count_max: int, between: str = ", ") -> str:
+def join_truncated(names: Sequence[str], count_max: int, between: str = ", ") -> str:
     """The first `count_max` names, and how many more there are: "a, b and 3 more"."""
     rest = f" and {len(names) - count_max} more" if len(names) > count_max else ""
     return between.join(names[:count_max]) + rest
 
 
-def line_of(data: bytes, length_max: int) -> str:
-    """Does the same as `line` for text in UTF-8. No more of it is decoded than `line` reads."""
-    return line(data[: WIDEST * (LOOKED_AT * length_max + 1)].decode("utf-8", "replace"), length_max)
+def decode_to_one_line(data: bytes, length_max: int) -> str:
+    """Does the same as `to_one_line` for text in UTF-8. No more of it is decoded than `to_one_line` reads."""
+    return to_one_line(data[: WIDEST * (LOOKED_AT * length_max + 1)].decode("utf-8", "replace"), length_max)
 
 
 def render_brief(value: Any, length_max: int) -> str:
     """The start of the value as JSON in one line of at most `length_max` characters. Only that much of the value is
     read, and none of its own code is run: it may be of any size, and its owner may go on with it."""
     pieces: list[str] = []
-    _put(value, pieces, length_max, length_max, 0)
+    _append_value(value, pieces, length_max, length_max, 0)
     return cut_text("".join(pieces), length_max)
 
 
 def cut_text(text: str, length_max: int) -> str:
     """The start of a line: at most `length_max` characters, without any that would steer a terminal."""
-    return _printable(text if len(text) <= length_max else text[: length_max - 1] + "…")
+    return _replace_unprintable(text if len(text) <= length_max else text[: length_max - 1] + "…")
 
 
-def _printable(text: str) -> str:
+def _replace_unprintable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() or c in _JOINERS else "?" for c in text)
 
 
-def _put(value: Any, pieces: list[str], length_max: int, room: int, depth: int) -> int:
+def _append_value(value: Any, pieces: list[str], length_max: int, room: int, depth: int) -> int:
     """Adds the value's pieces. Returns the characters left, below 0 if the pieces need more room than there was."""
     kind = type(value)
     if kind is str:
@@ -294,22 +294,22 @@ def _put(value: Any, pieces: list[str], length_max: int, room: int, depth: int) 
         )
     elif kind is dict:
         # Copied at once: another thread of the agent's may change it meanwhile.
-        return _put_entries(list(islice(value.items(), length_max)), pieces, length_max, room, depth)
+        return _append_entries(list(islice(value.items(), length_max)), pieces, length_max, room, depth)
     elif kind is list or kind is tuple:
-        return _put_list(value[:length_max], pieces, length_max, room, depth)
+        return _append_list(value[:length_max], pieces, length_max, room, depth)
     else:
-        return _put_other(value, kind, pieces, length_max, room, depth)
+        return _append_other(value, kind, pieces, length_max, room, depth)
     pieces.append(piece)
     return room - len(piece)
 
 
-def _put_list(values: Iterable[Any], pieces: list[str], length_max: int, room: int, depth: int) -> int:
+def _append_list(values: Iterable[Any], pieces: list[str], length_max: int, room: int, depth: int) -> int:
     if depth >= DEPTH_MAX:
-        return _put("…", pieces, length_max, room, depth)
+        return _append_value("…", pieces, length_max, room, depth)
     between = "["
     for entry in values:
         pieces.append(between)
-        room = _put(entry, pieces, length_max, room - len(between), depth + 1)
+        room = _append_value(entry, pieces, length_max, room - len(between), depth + 1)
         if room < 0:
             return room
         between = ", "
@@ -317,9 +317,11 @@ def _put_list(values: Iterable[Any], pieces: list[str], length_max: int, room: i
     return room - len(pieces[-1])
 
 
-def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], length_max: int, room: int, depth: int) -> int:
+def _append_entries(
+    entries: Iterable[tuple[Any, Any]], pieces: list[str], length_max: int, room: int, depth: int
+) -> int:
     if depth >= DEPTH_MAX:
-        return _put("…", pieces, length_max, room, depth)
+        return _append_value("…", pieces, length_max, room, depth)
     between = "{"
     for key, entry in entries:
         if type(key) is str and len(key) <= length_max:
@@ -329,7 +331,7 @@ def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], length_m
                 str.__getitem__(key, slice(length_max)) if isinstance(key, str) else render_brief(key, length_max)
             )
         pieces += (between, name, ": ")
-        room = _put(entry, pieces, length_max, room - len(between) - len(name) - 2, depth + 1)
+        room = _append_value(entry, pieces, length_max, room - len(between) - len(name) - 2, depth + 1)
         if room < 0:
             return room
         between = ", "
@@ -337,18 +339,18 @@ def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], length_m
     return room - len(pieces[-1])
 
 
-def _put_other(value: Any, kind: type, pieces: list[str], length_max: int, room: int, depth: int) -> int:
+def _append_other(value: Any, kind: type, pieces: list[str], length_max: int, room: int, depth: int) -> int:
     """Adds the pieces of a value that is of no JSON type, or of a subclass of one."""
     if issubclass(kind, Enum):
-        return _put(value.value, pieces, length_max, room, depth + 1)
+        return _append_value(value.value, pieces, length_max, room, depth + 1)
     if issubclass(kind, int):
         # A plain number of the same value, without a call of the subclass's own methods.
-        return _put(int.__add__(value, 0), pieces, length_max, room, depth)
+        return _append_value(int.__add__(value, 0), pieces, length_max, room, depth)
     if issubclass(kind, dict):
-        return _put_entries(list(islice(dict.items(value), length_max)), pieces, length_max, room, depth)
+        return _append_entries(list(islice(dict.items(value), length_max)), pieces, length_max, room, depth)
     if issubclass(kind, list | tuple):
         base = list if issubclass(kind, list) else tuple
-        return _put_list(base.__getitem__(value, slice(length_max)), pieces, length_max, room, depth)
+        return _append_list(base.__getitem__(value, slice(length_max)), pieces, length_max, room, depth)
     if issubclass(kind, set | frozenset):
         entries = (
             sorted(render_brief(entry, length_max) for entry in tuple(value)) if len(value) <= length_max else ["…"]
@@ -356,10 +358,10 @@ def _put_other(value: Any, kind: type, pieces: list[str], length_max: int, room:
         piece = f"[{', '.join(entries)}]"
     elif dataclasses.is_dataclass(kind):
         names = [f.name for f in dataclasses.fields(kind)]
-        return _put_entries([(name, getattr(value, name, None)) for name in names], pieces, length_max, room, depth)
+        return _append_entries([(name, getattr(value, name, None)) for name in names], pieces, length_max, room, depth)
     elif hasattr(kind, "model_fields"):  # pydantic's
         # The fields as they are kept, since properties and validators of a model are its own code.
-        return _put_entries(list(vars(value).items()), pieces, length_max, room, depth)
+        return _append_entries(list(vars(value).items()), pieces, length_max, room, depth)
     elif issubclass(kind, float):
         piece = float.__repr__(value) if math.isfinite(value) else _quoted(float.__repr__(value))
     elif issubclass(kind, bytes | bytearray):
@@ -372,4 +374,4 @@ def _put_other(value: Any, kind: type, pieces: list[str], length_max: int, room:
     return room - len(piece)
 
 
-_quoted = speller()
+_quoted = make_json_writer()

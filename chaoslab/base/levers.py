@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from chaoslab.base.clock import Clock, iso, system
-from chaoslab.base.files import Unreadable, read, replace_file
+from chaoslab.base.clock import Clock, format_iso, system
+from chaoslab.base.files import Unreadable, load_bytes, replace_file
 
 
-def user_lever() -> Path:
+def get_user_stop_file() -> Path:
     """The lever of this user. Where the home is closed to this process, as to a part in a container that is root's no
     more, there is none: what cannot be looked at was not pulled by whoever it belongs to."""
     try:
@@ -21,7 +21,7 @@ def user_lever() -> Path:
     return home / ".chaoslab" / "stop" if os.access(home, os.X_OK) else Path("/no home/stop")
 
 
-LEVER = user_lever()
+LEVER = get_user_stop_file()
 """The lever of this user on this machine, which every part watches, whatever its plan says."""
 # Absolute from the start, since a program may change the folder later.
 LAB = Path("state", "chaoslab-stop").absolute()
@@ -36,14 +36,14 @@ def is_in_real_time() -> bool:
     return not any(asks() for asks in out_of_time)
 
 
-def pull(lever: Path, reason: str, *, clock: Clock = system) -> None:
+def write_stop_file(lever: Path, reason: str, *, clock: Clock = system) -> None:
     """Pulls a lever: no part that watches it makes a fault any more. Raises OSError: the file cannot be written."""
     lever.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(lever) as draft:
-        draft.write_text(f"{reason}\nsince {iso(clock.utc())}\n", encoding="utf-8")
+        draft.write_text(f"{reason}\nsince {format_iso(clock.utc())}\n", encoding="utf-8")
 
 
-def release(lever: Path) -> bool:
+def remove_stop_file(lever: Path) -> bool:
     """Releases a lever. Returns False if it was not pulled. Raises OSError: the file cannot be removed."""
     try:
         lever.unlink()
@@ -52,12 +52,12 @@ def release(lever: Path) -> bool:
     return True
 
 
-def describe_pulled() -> str:
+def describe_pulled_lever() -> str:
     """The lever that every part watches and somebody pulled, with the words; empty if none is."""
-    return next((f"lever {lever}: {reason}" for lever in (LEVER, LAB) if (reason := read_lever(lever))), "")
+    return next((f"lever {lever}: {reason}" for lever in (LEVER, LAB) if (reason := read_stop_reason(lever))), "")
 
 
-def read_lever(lever: Path) -> str:
+def read_stop_reason(lever: Path) -> str:
     """The words of whoever pulled the lever; empty if nobody did. A lever that cannot be read counts as pulled."""
     try:
         os.stat(lever)  # most are not there, which costs less to see so
@@ -66,21 +66,21 @@ def read_lever(lever: Path) -> str:
     except (OSError, ValueError):
         pass  # `read` has the words
     try:
-        text = read(lever).decode("utf-8", "replace")
+        text = load_bytes(lever).decode("utf-8", "replace")
     except Unreadable as error:
         return "" if error.missing else f"it {error}"
     return text.partition("\n")[0][:SAID_MAX].strip() or "it is pulled"
 
 
-def renew(lease: Path, *, clock: Clock = system) -> None:
+def renew_lease(lease: Path, *, clock: Clock = system) -> None:
     """Renews a lease, or begins it. Raises OSError: the file cannot be written."""
     lease.touch()
-    # By the lab's clock, which `has_lapsed` holds it against, and not by that of the file system.
+    # By the lab's clock, which `is_lease_expired` holds it against, and not by that of the file system.
     now = clock.utc().timestamp()
     os.utime(lease, (now, now))
 
 
-def has_lapsed(lease: Path, lease_s: float, *, clock: Clock = system) -> bool:
+def is_lease_expired(lease: Path, lease_s: float, *, clock: Clock = system) -> bool:
     """True if nobody has renewed the lease for so many seconds, or if there is none."""
     try:
         # The wall clock, since a file's time is by it.
@@ -89,7 +89,7 @@ def has_lapsed(lease: Path, lease_s: float, *, clock: Clock = system) -> bool:
         return True
 
 
-def reserve(tally: Path, count_max: int) -> bool:
+def reserve_fault(tally: Path, count_max: int) -> bool:
     """Counts one fault in a tally that several processes share: a byte of the file each. Returns False beyond
     `count_max`, or if the file cannot be written."""
     try:

@@ -16,23 +16,23 @@ FIRST_YEAR, LAST_YEAR = 2, 9998
 Weights = tuple[tuple[str, float], ...]
 
 
-def chance(text: str) -> float:
-    return parse_bounded(text, 0.0, 1.0, "a chance from 0 to 1")
+def parse_chance(text: str) -> float:
+    return parse_bounded_number(text, 0.0, 1.0, "a chance from 0 to 1")
 
 
-def positive(text: str) -> float:
-    return _parse_positive(text, math.inf, "a number above 0")
+def parse_positive(text: str) -> float:
+    return _parse_above_zero(text, math.inf, "a number above 0")
 
 
-def seconds(text: str) -> float:
-    return _parse_positive(text, SECONDS_MAX, f"a number above 0, up to {SECONDS_MAX} (ten years)")
+def parse_seconds(text: str) -> float:
+    return _parse_above_zero(text, SECONDS_MAX, f"a number above 0, up to {SECONDS_MAX} (ten years)")
 
 
 UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|m|h|d)")
 
 
-def duration(text: str) -> float:
+def parse_duration(text: str) -> float:
     """The seconds of a duration such as "90s" or "1.5h"."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
@@ -40,18 +40,18 @@ def duration(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
-def _parse_positive(text: str, high: float, rule: str) -> float:
-    value = parse_bounded(text, 0.0, high, rule)
+def _parse_above_zero(text: str, high: float, rule: str) -> float:
+    value = parse_bounded_number(text, 0.0, high, rule)
     if value == 0:
         raise ValueError(rule)
     return value
 
 
-def milliseconds(text: str) -> float:
-    return parse_bounded(text, 0.0, 1000 * SECONDS_MAX, f"a number from 0 to {1000 * SECONDS_MAX} (ten years)")
+def parse_milliseconds(text: str) -> float:
+    return parse_bounded_number(text, 0.0, 1000 * SECONDS_MAX, f"a number from 0 to {1000 * SECONDS_MAX} (ten years)")
 
 
-def parse_bounded(text: str, low: float, high: float, rule: str) -> float:
+def parse_bounded_number(text: str, low: float, high: float, rule: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -61,8 +61,8 @@ def parse_bounded(text: str, low: float, high: float, rule: str) -> float:
     return value
 
 
-def whole_number(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
+def make_integer_parser(low: int, high: int) -> Callable[[str], int]:
+    def parse_integer(text: str) -> int:
         rule = f"a whole number from {low} to {high}"
         try:
             value = int(text)
@@ -72,46 +72,46 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
             raise ValueError(rule)
         return value
 
-    return parse
+    return parse_integer
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
+def make_choice_parser(*choices: str) -> Callable[[str], str]:
+    def parse_choice(text: str) -> str:
         if text.lower() not in choices:
             raise ValueError(" or ".join(choices))
         return text.lower()
 
-    return parse
+    return parse_choice
 
 
-def weights(group: str, family: str) -> Callable[[str], Weights]:
+def make_weights_parser(group: str, family: str) -> Callable[[str], Weights]:
     """A parser of plug-ins with weights: those of a bundled family, and those that other packages bring."""
 
-    def parse(text: str) -> Weights:
+    def parse_weights(text: str) -> Weights:
         from chaoslab.base import registry  # with it comes importlib.metadata, which most commands do not use
 
-        bundled = registry.family(group, family)
+        bundled = registry.list_family_plugins(group, family)
         rule = f"names with weights like {bundled[0]}:1,{bundled[1]}:2 out of {', '.join(bundled)}"
         parsed: list[tuple[str, float]] = []
         for piece in text.split(","):
             name, _, weight = piece.strip().partition(":")
             # Asked for only where the name is none of ours: it takes the metadata of all packages.
-            if name not in bundled and name not in (installed := registry.installed(group)):
+            if name not in bundled and name not in (installed := registry.list_installed_plugins(group)):
                 raise ValueError(rule + hint_closest(name, [*bundled, *installed]))
             if name in dict(parsed):
                 raise ValueError(f"{rule}, each once: {name} is named twice")
-            parsed.append((name, parse_bounded(weight or "1", 0.0, 1e6, rule)))
+            parsed.append((name, parse_bounded_number(weight or "1", 0.0, 1e6, rule)))
         if not any(weight for _, weight in parsed):
             raise ValueError("at least one weight above 0")
         return tuple(parsed)
 
-    return parse
+    return parse_weights
 
 
-def chances(group: str) -> Callable[[str], Weights]:
+def make_chances_parser(group: str) -> Callable[[str], Weights]:
     """A parser of plug-ins with chances, as in "stale:0.2,server_error@model:0.1"."""
 
-    def parse(text: str) -> Weights:
+    def parse_chances(text: str) -> Weights:
         from chaoslab.base import registry
 
         rule = "names with chances from 0 to 1, as in stale:0.2,server_error@model:0.1"
@@ -119,34 +119,34 @@ def chances(group: str) -> Callable[[str], Weights]:
         for piece in text.split(","):
             name, _, chance_text = piece.strip().partition(":")
             plugin = name.partition("@")[0]
-            if plugin not in (plugins := registry.names(group)):
+            if plugin not in (plugins := registry.list_plugins(group)):
                 raise ValueError(f"{rule}{hint_closest(plugin, plugins)}")
             if name in dict(parsed):
                 raise ValueError(f"{rule}, each once: {name} is named twice")
-            parsed.append((name, parse_bounded(chance_text, 0.0, 1.0, rule)))
+            parsed.append((name, parse_bounded_number(chance_text, 0.0, 1.0, rule)))
         return tuple(parsed)
 
-    return parse
+    return parse_chances
 
 
-def chaos_level(text: str) -> float:
-    return parse_bounded(text, 0.0, 10.0, "a number from 0 to 10")
+def parse_chaos_level(text: str) -> float:
+    return parse_bounded_number(text, 0.0, 10.0, "a number from 0 to 10")
 
 
-def some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
+def make_choices_parser(*allowed: str) -> Callable[[str], tuple[str, ...]]:
     """A parser of some of these words, with commas."""
 
-    def parse(text: str) -> tuple[str, ...]:
+    def parse_choices(text: str) -> tuple[str, ...]:
         chosen = tuple(name.strip() for name in text.split(","))
         for name in chosen:
             if name not in allowed or chosen.count(name) > 1:
                 raise ValueError(f"some of {', '.join(allowed)}, each once{hint_closest(name, allowed)}")
         return chosen
 
-    return parse
+    return parse_choices
 
 
-def names(text: str) -> tuple[str, ...]:
+def parse_service_names(text: str) -> tuple[str, ...]:
     """Services by name, or `all`. The plan checks that they exist."""
     names = tuple(piece.strip() for piece in text.split(",") if piece.strip())
     if not names:
@@ -154,7 +154,7 @@ def names(text: str) -> tuple[str, ...]:
     return names
 
 
-def fields(text: str) -> tuple[str, ...]:
+def parse_field_names(text: str) -> tuple[str, ...]:
     """Names of fields with commas, each maybe after a minus."""
     chosen = tuple(piece.strip() for piece in text.split(",") if piece.strip())
     if not all(re.fullmatch(r"-?[A-Za-z][\w.-]*", name) for name in chosen):
@@ -162,17 +162,17 @@ def fields(text: str) -> tuple[str, ...]:
     return chosen
 
 
-def key(text: str) -> str:
+def parse_key(text: str) -> str:
     if not re.fullmatch(r"[!-~]+", text):
         raise ValueError("a key: letters, digits and signs without blanks")
     return text
 
 
-def url(text: str) -> str:
+def parse_url(text: str) -> str:
     rule = "an address like http://127.0.0.1:8474"
     try:
         parts = urlsplit(text)
-        host(parts.hostname or "")
+        parse_host(parts.hostname or "")
         text.encode()  # half a surrogate pair cannot be sent
         fits = parts.port != 0 and not _BLANK.search(text)  # asking for a port that is no port raises
     except ValueError:
@@ -183,7 +183,7 @@ def url(text: str) -> str:
     return text.rstrip("/")
 
 
-def host(text: str) -> str:
+def parse_host(text: str) -> str:
     """A name or an address that can be looked up, even if there is no such host."""
     rule = "a host's name or an address like 127.0.0.1"
     try:
@@ -199,7 +199,7 @@ HOST_MAX = 253  # the longest name that DNS carries, written with dots
 _BLANK = re.compile(r"[\x00-\x20\x7f]")
 
 
-def pattern(text: str) -> str:
+def parse_regex(text: str) -> str:
     """A regular expression."""
     try:
         re.compile(text)
@@ -208,7 +208,7 @@ def pattern(text: str) -> str:
     return text
 
 
-def moment(text: str) -> str:
+def parse_moment(text: str) -> str:
     """A moment in UTC, not at the calendar's ends, where there would be no room before or after it."""
     from datetime import UTC, datetime
 

@@ -14,11 +14,11 @@ RFC 4918 have them."""
 _PHRASES = {status.value: status.phrase for status in HTTPStatus} | OLDER
 
 
-def a(noun: str) -> str:
+def add_article(noun: str) -> str:
     """The noun with its article: "a str", "an int"."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def phrase(status: int, unknown: str = "Unknown") -> str:
+def get_status_phrase(status: int, unknown: str = "Unknown") -> str:
     """The words for a status; `unknown` for one that is not registered."""
     return _PHRASES.get(status, unknown)

@@ -26,5 +26,5 @@ class Family:
         return "\n".join(lines) + "\n"
 
 
-def render(families: Iterable[Family]) -> str:
+def render_metrics(families: Iterable[Family]) -> str:
     return "".join(str(family) for family in sorted(families, key=lambda family: family.name))

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.boundary import let_through
-from chaoslab.base.jsonable import describe_error, line, show_value
+from chaoslab.base.boundary import reraise_unless_foreign
+from chaoslab.base.jsonable import describe_error, repr_one_line, to_one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
@@ -31,7 +31,7 @@ LISTED, SOME = 120, 10
 """The most names that a hint lists, and the number that it lists of more."""
 
 
-def did_you_mean(wrong: str, candidates: Iterable[str], *, other: Iterable[str] = ()) -> str:
+def suggest_name(wrong: str, candidates: Iterable[str], *, other: Iterable[str] = ()) -> str:
     """The hint behind an unknown name: the nearest known one, or all of them; of more than `LISTED`, the last ones,
     which are the newest where names are moments. `other`: further names of the same things, which may be the nearest
     and are not listed."""
@@ -47,37 +47,39 @@ def did_you_mean(wrong: str, candidates: Iterable[str], *, other: Iterable[str] 
     return f"known are {', '.join(names[omitted:])}{f' and {omitted} more' if omitted else ''}"
 
 
-def names(group: str) -> tuple[str, ...]:
+def list_plugins(group: str) -> tuple[str, ...]:
     """All plug-ins of a group ("faults"), bundled and installed, sorted. Those installed since the last call are among
     them."""
-    return tuple(sorted({*bundled(group), *installed(group)}))
+    return tuple(sorted({*map_bundled_plugins(group), *list_installed_plugins(group)}))
 
 
-def family(group: str, name: str) -> tuple[str, ...]:
+def list_family_plugins(group: str, name: str) -> tuple[str, ...]:
     """The bundled plug-ins of one family ("faults", "network"), sorted."""
-    return tuple(sorted(plugin for plugin, module in bundled(group).items() if module.split(".")[-2] == name))
+    return tuple(
+        sorted(plugin for plugin, module in map_bundled_plugins(group).items() if module.split(".")[-2] == name)
+    )
 
 
-def installed(group: str) -> tuple[str, ...]:
+def list_installed_plugins(group: str) -> tuple[str, ...]:
     """The plug-ins of other packages, sorted. Their family is not known before they are loaded."""
-    return tuple(sorted({point.name for point in _list_points(group)}))
+    return tuple(sorted({point.name for point in _list_entry_points(group)}))
 
 
-def _list_points(group: str) -> Sequence[EntryPoint]:
+def _list_entry_points(group: str) -> Sequence[EntryPoint]:
     """The entry points of the group in all packages, each name once; a line on the log for each that is left out."""
-    packages = tuple((folder, _change_time(folder)) for folder in sys.path)
+    packages = tuple((folder, _read_change_time(folder)) for folder in sys.path)
     if _read.packages != packages:
-        _read.packages, _read.all, _read.by_group = packages, _read_all_points(packages), {}
+        _read.packages, _read.all, _read.by_group = packages, _read_entry_points(packages), {}
     if group not in _read.by_group:
         chosen: dict[str, EntryPoint] = {}
-        own_plugins = bundled(group)
+        own_plugins = map_bundled_plugins(group)
         assert _read.all is not None
         for point in _read.all.select(group=f"chaoslab.{group}"):
             # Ours first, so that no plan means something else once a package is installed.
             if point.name in own_plugins or point.name in chosen:
                 owner = "chaoslab" if point.name in own_plugins else _describe_origin(chosen[point.name])
                 _warn_once(
-                    f"the {_kind_of(group)} '{point.name}' of {_describe_origin(point)} is not used: {owner} "
+                    f"the {_make_singular(group)} '{point.name}' of {_describe_origin(point)} is not used: {owner} "
                     f"has one of this name"
                 )
             else:
@@ -86,7 +88,7 @@ def _list_points(group: str) -> Sequence[EntryPoint]:
     return _read.by_group[group]
 
 
-def _read_all_points(packages: Iterable[tuple[str, int]]) -> EntryPoints:
+def _read_entry_points(packages: Iterable[tuple[str, int]]) -> EntryPoints:
     """Those of all packages. Their files take some milliseconds to read, so this is done again only in folders where
     something has come or gone. Of a package in two folders the first counts."""
     from importlib.metadata import EntryPoints
@@ -95,13 +97,15 @@ def _read_all_points(packages: Iterable[tuple[str, int]]) -> EntryPoints:
     first: dict[str, Iterable[EntryPoint]] = {}
     for folder in packages:
         packages_read = before.get(folder)
-        _read.by_folder[folder] = packages_read = [*_read_folder(folder[0])] if packages_read is None else packages_read
+        _read.by_folder[folder] = packages_read = (
+            [*_iterate_entry_points(folder[0])] if packages_read is None else packages_read
+        )
         for name, points in packages_read:
             first.setdefault(name, points)
     return EntryPoints(point for points in first.values() for point in points)
 
 
-def _read_folder(folder: str) -> Iterator[tuple[str, Iterable[EntryPoint]]]:
+def _iterate_entry_points(folder: str) -> Iterator[tuple[str, Iterable[EntryPoint]]]:
     from importlib.metadata import distributions  # 35 ms, which few commands need
 
     for package in distributions(path=[folder]):
@@ -119,7 +123,7 @@ def _warn_once(text: str) -> None:
     """Says something once, in one line on stderr."""
     import logging
 
-    logging.getLogger("chaoslab").warning("%s", line(text, SAID))
+    logging.getLogger("chaoslab").warning("%s", to_one_line(text, SAID))
 
 
 def _describe_origin(point: EntryPoint) -> str:
@@ -140,14 +144,14 @@ class _Read:
 _read = _Read()
 
 
-def _change_time(folder: str) -> int:
+def _read_change_time(folder: str) -> int:
     try:
         return os.stat(folder or ".").st_mtime_ns  # an empty entry of sys.path is the current folder
     except OSError:
         return 0
 
 
-def register(group: str, name: str, class_: type) -> None:
+def register_plugin(group: str, name: str, class_: type) -> None:
     """Makes a class that no package registers a plug-in of this process, as a user's program does. Raises ValueError:
     another plug-in has the name."""
     previous = _added.get((group, name))
@@ -155,52 +159,60 @@ def register(group: str, name: str, class_: type) -> None:
         class_.__module__,
         class_.__qualname__,
     )
-    if name in names(group) or (previous is not None and not is_redefined):
+    if name in list_plugins(group) or (previous is not None and not is_redefined):
         raise ValueError(
-            f"there is a {_kind_of(group)} '{name}' already: give the class {class_.__name__} another name"
+            f"there is a {_make_singular(group)} '{name}' already: give the class {class_.__name__} another name"
         )
     _added[group, name] = class_  # a class that a notebook's cell has made anew takes the place of the old one
-    load.cache_clear()
+    load_plugin.cache_clear()
 
 
 _added: dict[tuple[str, str], type] = {}
-"""The classes that `register` was given, by group and name."""
+"""The classes that `register_plugin` was given, by group and name."""
 
 
 @cache
-def load(group: str, name: str) -> Any:
+def load_plugin(group: str, name: str) -> Any:
     """The plug-in's class. Only a plug-in that is found is cached. Raises LookupError: no such plug-in; the message
     names the nearest one. BrokenPlugin: it cannot be imported."""
     importlib.invalidate_caches()  # it may have been installed a moment ago, in a notebook
-    for point in (point for point in _list_points(group) if point.name == name):
+    for point in (point for point in _list_entry_points(group) if point.name == name):
         try:
             return point.load()
         except BaseException as error:
-            let_through(error)
-            raise broken_plugin(group, name, describe_error(error)) from error
+            reraise_unless_foreign(error)
+            raise make_broken_plugin(group, name, describe_error(error)) from error
     if (group, name) in _added:
         return _added[group, name]
-    module = bundled(group).get(name)
+    module = map_bundled_plugins(group).get(name)
     if module is None:
-        raise LookupError(f"no {_kind_of(group)} is called {show_value(name)}: {did_you_mean(name, names(group))}")
+        raise LookupError(
+            f"no {_make_singular(group)} is called {repr_one_line(name)}: {suggest_name(name, list_plugins(group))}"
+        )
     return getattr(importlib.import_module(module), "".join(part.capitalize() for part in name.split("_")))
 
 
-def broken_plugin(group: str, name: str, reason: str) -> BrokenPlugin:
+def make_broken_plugin(group: str, name: str, reason: str) -> BrokenPlugin:
     """The error for a plug-in that cannot be used."""
-    entry_point = next((point for point in _list_points(group) if point.name == name), None)
-    origin = _describe_origin(entry_point) if entry_point is not None else "chaoslab" if name in bundled(group) else ""
+    entry_point = next((point for point in _list_entry_points(group) if point.name == name), None)
+    origin = (
+        _describe_origin(entry_point)
+        if entry_point is not None
+        else "chaoslab"
+        if name in map_bundled_plugins(group)
+        else ""
+    )
     source = f" of {origin}" if origin else ""  # else the user's own, given as an object
-    return BrokenPlugin(line(f"the {_kind_of(group)} '{name}'{source} cannot be used: {reason}", SAID))
+    return BrokenPlugin(to_one_line(f"the {_make_singular(group)} '{name}'{source} cannot be used: {reason}", SAID))
 
 
-def _kind_of(group: str) -> str:
+def _make_singular(group: str) -> str:
     """One plug-in of the group, in a word."""
     return group.rpartition(".")[2].removesuffix("s")
 
 
 @cache
-def bundled(group: str) -> dict[str, str]:
+def map_bundled_plugins(group: str) -> dict[str, str]:
     """The lab's own plug-ins, by name: the module of each, in the group's package or in a family's."""
     package = importlib.import_module(f"chaoslab.{group}")
     modules: dict[str, str] = {}
@@ -209,17 +221,17 @@ def bundled(group: str) -> dict[str, str]:
         for submodule in [module] if inside is None else pkgutil.iter_modules(inside, f"{module.name}."):
             name = submodule.name.rpartition(".")[2]
             shared = name in getattr(package, "FAMILIES", ())
-            modules |= dict.fromkeys(_own_classes(submodule.name) if shared else (name,), submodule.name)
+            modules |= dict.fromkeys(_list_module_plugins(submodule.name) if shared else (name,), submodule.name)
     return modules
 
 
-def _own_classes(module: str) -> Iterable[str]:
+def _list_module_plugins(module: str) -> Iterable[str]:
     """The public classes that a module defines, as the names of plug-ins."""
     named = vars(importlib.import_module(module)).items()
     class_names = [name for name, member in named if isinstance(member, type) and member.__module__ == module]
-    return [snake(name) for name in class_names if not name.startswith("_")]
+    return [to_snake_case(name) for name in class_names if not name.startswith("_")]
 
 
-def snake(name: str) -> str:
+def to_snake_case(name: str) -> str:
     """The plug-in's name of a class: "LostReply" is "lost_reply"."""
     return re.sub("(?<=.)([A-Z])", r"_\1", name).lower()

@@ -1,6 +1,7 @@
 """Masks credentials in what is written down or printed.
 
-A value in a credential place is a secret: a header, a field of a query or of a body whose name is one of `is_secret`, a
+A value in a credential place is a secret: a header, a field of a query or of a body whose name is one of
+`is_secret_name`, a
 cookie, a name and password before an address's host. So is a token of a known form. Each is masked where it stands, and
 wherever it comes again, as it is, in percent encoding, in base64 and as JSON, also where only its beginning was kept.
 """
@@ -22,11 +23,41 @@ PART_LEAST = 16
 """The fewest characters of a line of a secret that is looked for by itself."""
 _PLAIN_LINE = re.compile(r"\s|-----")
 ENDINGS = (
-    "password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "apikey", "accesskey", "privatekey",
-    "secretkey", "sharedkey", "accountkey", "subscriptionkey", "functionskey", "applicationkey", "signingkey",
-    "encryptionkey", "authkey", "licensekey", "clientkey", "sessionkey", "signature", "credential", "credentials",
-    "authorization", "cookie", "cookies", "jwt", "otp", "sessionid", "assertion", "codeverifier", "connectionstring",
-)  # fmt: skip
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "secretkey",
+    "sharedkey",
+    "accountkey",
+    "subscriptionkey",
+    "functionskey",
+    "applicationkey",
+    "signingkey",
+    "encryptionkey",
+    "authkey",
+    "licensekey",
+    "clientkey",
+    "sessionkey",
+    "signature",
+    "credential",
+    "credentials",
+    "authorization",
+    "cookie",
+    "cookies",
+    "jwt",
+    "otp",
+    "sessionid",
+    "assertion",
+    "codeverifier",
+    "connectionstring",
+)
 """A name is one of a secret if it ends so, in small letters and without the signs between its words."""
 WHOLE = frozenset({"auth", "pin", "pass", "bearer", "sig", "sid"})
 """Names of secrets that are so as a whole."""
@@ -35,9 +66,31 @@ OUTSIDE = WHOLE | {"key", "session"}
 SPARED = frozenset({"nexttoken", "pagetoken", "nextpagetoken", "continuationtoken", "synctoken", "stoptoken"})
 """Names that end like those of secrets and are none."""
 _HINTS = (
-    "pass", "pwd", "secret", "token", "key", "signature", '"sig', "sig=", "auth", "cred", "cookie", "jwt", "otp",
-    "sess", '"sid', "sid=", '"pin', "pin=", "assertion", "verifier", "connection", "bearer", "basic ", "://",
-)  # fmt: skip
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "signature",
+    '"sig',
+    "sig=",
+    "auth",
+    "cred",
+    "cookie",
+    "jwt",
+    "otp",
+    "sess",
+    '"sid',
+    "sid=",
+    '"pin',
+    "pin=",
+    "assertion",
+    "verifier",
+    "connection",
+    "bearer",
+    "basic ",
+    "://",
+)
 _KIND = "[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?"
 _AWS = r"(?:[^A-Za-z0-9]{1,6}(?:[A-Za-z_]{1,30}[^A-Za-z0-9]{1,6})?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+]))?"
 """The secret that follows its access key, which has no form of its own."""
@@ -87,21 +140,21 @@ _names: dict[str, frozenset[str]] = {
 }  # fmt: skip
 
 
-def _bare(name: str) -> str:
+def _normalize_name(name: str) -> str:
     # Headers of somebody's own begin with X-, and a second key has a number behind its name.
     return re.sub(r"[^a-z0-9]", "", name.lower()).rstrip("0123456789").removeprefix("x")
 
 
-def set_names(names: Iterable[str]) -> None:
+def set_secret_names(names: Iterable[str]) -> None:
     """Adds names of secrets for this process; a name after a minus is spared."""
     listed = [*names]
     if _names["given"] == frozenset(listed):
         return
     _names["given"] = frozenset(listed)
-    _names["added"] = frozenset(_bare(name) for name in listed if not name.startswith("-"))
+    _names["added"] = frozenset(_normalize_name(name) for name in listed if not name.startswith("-"))
     _names["hints"] = frozenset({*_HINTS, *(name.lower() for name in listed if not name.startswith("-"))})
-    _names["spared"] = frozenset(_bare(name) for name in listed if name.startswith("-"))
-    is_secret.cache_clear()
+    _names["spared"] = frozenset(_normalize_name(name) for name in listed if name.startswith("-"))
+    is_secret_name.cache_clear()
     # What had no sign of a secret by the earlier names may have one now.
     _plain_texts.clear()
     _plain_names.clear()
@@ -109,9 +162,9 @@ def set_names(names: Iterable[str]) -> None:
 
 
 @lru_cache(maxsize=4096)
-def is_secret(name: str, *, body: bool = False) -> bool:
+def is_secret_name(name: str, *, body: bool = False) -> bool:
     """True if a value of this name is a secret. `body`: it is a field of a body, and none of a query or a header."""
-    bare = _bare(name)
+    bare = _normalize_name(name)
     if bare in _names["added"]:
         return True
     if bare in SPARED or bare in _names["spared"]:
@@ -119,22 +172,22 @@ def is_secret(name: str, *, body: bool = False) -> bool:
     return bare.endswith(ENDINGS) or bare in (WHOLE if body else OUTSIDE)
 
 
-def find_in_headers(fields: Iterable[tuple[str, str]]) -> set[str]:
+def find_secrets_in_headers(fields: Iterable[tuple[str, str]]) -> set[str]:
     """The secrets in the headers of a request or a reply: the whole value, without the words before it, each cookie,
     and the password of a decoded Basic one."""
     secrets: set[str] = set()
     for name, value in fields:
-        if not is_secret(name):
+        if not is_secret_name(name):
             continue
         scheme, _, rest = value.partition(" ")
-        bare = _bare(name)
+        bare = _normalize_name(name)
         if bare.endswith("cookie"):
             pairs = [piece.partition("=")[2].strip().strip('"') for piece in value.split(";")]
             # Behind the first pair of Set-Cookie stand its attributes, such as Path.
             secrets.update(pairs[:1] if bare.startswith("set") else pairs)
             continue
         secrets.update((rest or value, value.rpartition(" ")[2]))
-        secrets.update(assigned_value for key, assigned_value in _ASSIGNED.findall(rest) if is_secret(key))
+        secrets.update(assigned_value for key, assigned_value in _ASSIGNED.findall(rest) if is_secret_name(key))
         if scheme.lower() == "basic":
             try:
                 pair = base64.b64decode(rest).decode()
@@ -144,12 +197,12 @@ def find_in_headers(fields: Iterable[tuple[str, str]]) -> set[str]:
     return {value for value in secrets if len(value) >= LEAST}
 
 
-def find_in_query(query: str) -> set[str]:
+def find_secrets_in_query(query: str) -> set[str]:
     """The secrets in a query."""
-    return {value for name, value in parse_qsl(query) if len(value) >= LEAST and is_secret(name)}
+    return {value for name, value in parse_qsl(query) if len(value) >= LEAST and is_secret_name(name)}
 
 
-def find_in_body(kind: str, body: bytes) -> set[str]:
+def find_secrets_in_body(kind: str, body: bytes) -> set[str]:
     """The secrets in the first `SEARCHED_MAX` bytes of a body, of which a log shows less. `kind`: its Content-Type."""
     text = "" if kind.lower().startswith(_NO_TEXT) else body[:SEARCHED_MAX].decode("utf-8", "replace")
     masker = Masker()
@@ -176,10 +229,10 @@ def has_no_secret(values: Iterable[Any]) -> bool:
         if kind not in _SPEAKING:
             continue
         if kind is str:
-            if value not in _plain_texts and value is not _long[0] and not _has_no_hint(value):
+            if value not in _plain_texts and value is not _long[0] and not _has_no_secret_hint(value):
                 return False
         elif kind is dict:
-            if not _plain_names.issuperset(value) and not _has_plain_names(value):
+            if not _plain_names.issuperset(value) and not _has_no_secret_names(value):
                 return False
             if not has_no_secret(value.values()):
                 return False
@@ -188,9 +241,9 @@ def has_no_secret(values: Iterable[Any]) -> bool:
     return True
 
 
-def _has_plain_names(names: Iterable[Any]) -> bool:
+def _has_no_secret_names(names: Iterable[Any]) -> bool:
     """True if there is no sign of a secret in the names of fields of a body."""
-    if not has_no_secret(names) or any(is_secret(str(name), body=True) for name in names):
+    if not has_no_secret(names) or any(is_secret_name(str(name), body=True) for name in names):
         return False
     if len(_plain_names) >= _TEXTS_MAX:
         _plain_names.clear()
@@ -198,7 +251,7 @@ def _has_plain_names(names: Iterable[Any]) -> bool:
     return True
 
 
-def _has_no_hint(text: str) -> bool:
+def _has_no_secret_hint(text: str) -> bool:
     low = text.lower()
     if any(map(low.__contains__, _names["hints"])) or any(map(text.__contains__, _TOKEN)):
         return False
@@ -218,9 +271,9 @@ class Masker:
         self.known: set[str] = set()
         self._spelt: dict[str, list[str]] = {}
         """The spellings of all secrets, by their beginnings."""
-        self.hide(secrets)
+        self.add_secrets(secrets)
 
-    def hide(self, secrets: Iterable[str]) -> None:
+    def add_secrets(self, secrets: Iterable[str]) -> None:
         """Masks these too from now on."""
         candidates = [*secrets]
         candidates += (line for secret in candidates for line in _split_lines(secret))
@@ -232,7 +285,7 @@ class Masker:
             spelt = {head: [*spellings] for head, spellings in self._spelt.items()}
             # Sorted, since a set's order differs from process to process.
             for secret in sorted(new):
-                for spelling in _spellings(secret):
+                for spelling in _list_spellings(secret):
                     spelt.setdefault(spelling[:LEAST], []).append(spelling)
             self._spelt = spelt  # at once: another thread may be masking
 
@@ -240,71 +293,71 @@ class Masker:
         """The text, which may be JSON, without its secrets."""
         low = text.lower()
         if any(map(low.__contains__, _names["hints"])):
-            text = self._by_place(text)
+            text = self._mask_secrets_by_context(text)
         for head, form in _TOKEN.items():
             # The beginning first: to look for a text takes far less time than a pattern.
             if head in text:
                 text = form.sub(self._mask_token, text)
-        return self.again(text)
+        return self.mask_known(text)
 
-    def again(self, text: str) -> str:
+    def mask_known(self, text: str) -> str:
         """The text without the secrets that are known."""
         for head, spellings in self._spelt.items():
             if head in text:
                 text = _mask_spellings(text, head, spellings)
         return text
 
-    def texts(self, texts: Sequence[str]) -> list[str]:
+    def mask_texts(self, texts: Sequence[str]) -> list[str]:
         """Each text without any secret of any of them, also of a later one."""
         masked = [self.mask(text) for text in texts]
-        return [self.again(text) for text in masked] if self.known else masked
+        return [self.mask_known(text) for text in masked] if self.known else masked
 
     def _mask_token(self, match: re.Match[str]) -> str:
-        self.hide((match[0],))
+        self.add_secrets((match[0],))
         return MASK
 
-    def _user(self, match: re.Match[str]) -> str:
+    def _mask_url_user(self, match: re.Match[str]) -> str:
         pair = unquote(match[0][:-1])
-        self.hide((match[0][:-1], pair, pair.partition(":")[2]))
+        self.add_secrets((match[0][:-1], pair, pair.partition(":")[2]))
         return f"{MASK}@"
 
-    def _mask_assigned(self, match: re.Match[str]) -> str:
-        if not is_secret(match[1]):
+    def _mask_assigned_secret(self, match: re.Match[str]) -> str:
+        if not is_secret_name(match[1]):
             return match[0]
-        self.hide((match[2], unquote(match[2])))
+        self.add_secrets((match[2], unquote(match[2])))
         return f"{match[1]}={MASK}"
 
-    def _stated(self, match: re.Match[str]) -> str:
-        if not is_secret(match[1], body=True):
+    def _mask_named_secret(self, match: re.Match[str]) -> str:
+        if not is_secret_name(match[1], body=True):
             return match[0]
-        self.hide((match[3],))
+        self.add_secrets((match[3],))
         return f"{match[1]}{match[2]}{MASK}"
 
-    def _mask_scheme(self, match: re.Match[str]) -> str:
-        self.hide(find_in_headers([("authorization", match[0])]))
+    def _mask_authorization(self, match: re.Match[str]) -> str:
+        self.add_secrets(find_secrets_in_headers([("authorization", match[0])]))
         return match[0][: match.start(1) - match.start()] + MASK
 
-    def _by_place(self, text: str) -> str:
+    def _mask_secrets_by_context(self, text: str) -> str:
         pieces, position = list[str](), 0
         for match in _NAME.finditer(text):
-            if match.start() < position or not is_secret(match[2], body=True):
+            if match.start() < position or not is_secret_name(match[2], body=True):
                 continue
-            for begin, end in _find_values(text, match.end(), match[1]):
+            for begin, end in _find_value_spans(text, match.end(), match[1]):
                 value = text[begin:end]
                 if value and value != MASK:
-                    self.hide(_read_value(value, match[1]))
+                    self.add_secrets(_list_value_forms(value, match[1]))
                     # In the place of a number the mask needs quotes, or the text would be no JSON any more.
                     number = _NUMBER.fullmatch(value) and text[begin - 1] != '"'
                     pieces += (text[position:begin], f'{match[1]}"{MASK}{match[1]}"' if number else MASK)
                     position = end
         text = "".join([*pieces, text[position:]])
         if "://" in text:
-            text = _USER.sub(self._user, text)
+            text = _USER.sub(self._mask_url_user, text)
         if "=" in text:
-            text = _ASSIGNED.sub(self._mask_assigned, text)
+            text = _ASSIGNED.sub(self._mask_assigned_secret, text)
         if ":" in text or "=" in text:
-            text = _STATED.sub(self._stated, text)
-        return _SCHEME.sub(self._mask_scheme, text)
+            text = _STATED.sub(self._mask_named_secret, text)
+        return _SCHEME.sub(self._mask_authorization, text)
 
 
 def _split_lines(secret: str) -> list[str]:
@@ -315,7 +368,7 @@ def _split_lines(secret: str) -> list[str]:
     return [*long] if len(lines) > 1 else []
 
 
-def _find_values(text: str, begin: int, level: str) -> list[tuple[int, int]]:
+def _find_value_spans(text: str, begin: int, level: str) -> list[tuple[int, int]]:
     """The places of the values behind a name: one text or number, or those of a list. `level`: the backslashes before
     each quote."""
     quoted = f'{level}"'
@@ -323,17 +376,17 @@ def _find_values(text: str, begin: int, level: str) -> list[tuple[int, int]]:
         end = text.find("]", begin)
         end, spans, begin = len(text) if end < 0 else end, list[tuple[int, int]](), begin + 1
         while (begin := text.find(quoted, begin, end)) >= 0:
-            spans.append((begin + len(quoted), last := _find_end(text, begin + len(quoted), level)))
+            spans.append((begin + len(quoted), last := _find_text_end(text, begin + len(quoted), level)))
             begin = last + len(quoted)
         return spans
     if text.startswith(quoted, begin):
         begin += len(quoted)
-        return [(begin, _find_end(text, begin, level))]
+        return [(begin, _find_text_end(text, begin, level))]
     number = _NUMBER.match(text, begin)
     return [number.span()] if number else []
 
 
-def _find_end(text: str, begin: int, level: str) -> int:
+def _find_text_end(text: str, begin: int, level: str) -> int:
     """The end of a JSON text that begins here: before a quote with as many backslashes, or else the text's own."""
     for match in _TEXT.finditer(text, begin):
         many = len(match[1])
@@ -342,8 +395,8 @@ def _find_end(text: str, begin: int, level: str) -> int:
     return len(text)
 
 
-def _read_value(value: str, level: str) -> set[str]:
-    """A value as it stands in JSON, and what it means. `level`: as in `_find_values`."""
+def _list_value_forms(value: str, level: str) -> set[str]:
+    """A value as it stands in JSON, and what it means. `level`: as in `_find_value_spans`."""
     # 0, 1, 3, 7 and so on backslashes stand before a quote at each further level of JSON in JSON.
     readings, depth = {value}, len(level).bit_length() + 1
     try:
@@ -355,7 +408,7 @@ def _read_value(value: str, level: str) -> set[str]:
     return {*readings, *map(unquote, readings)}
 
 
-def _spellings(secret: str) -> list[str]:
+def _list_spellings(secret: str) -> list[str]:
     """The spellings of a secret in a line of a log: as it is, in percent encoding, in base64 at each place, and as JSON
     in JSON."""
     data = secret.encode("utf-8", "surrogatepass")
@@ -366,17 +419,17 @@ def _spellings(secret: str) -> list[str]:
         # Without the signs at its edges, which hold bits of its neighbours too.
         inner = encoded[(before * 8 + 5) // 6 : (before + len(data)) * 8 // 6]
         spellings += (inner, inner.replace("+", "-").replace("/", "_"))
-    for spell in (_as_json, _as_ascii):
+    for spell in (_escape_json, _escape_ascii_json):
         once = spell(secret)
         spellings += (once, spell(once), spell(spell(once)))
     return [spelling for spelling in dict.fromkeys(spellings) if len(spelling) >= LEAST]
 
 
-def _as_json(text: str) -> str:
+def _escape_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _as_ascii(text: str) -> str:
+def _escape_ascii_json(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
@@ -385,7 +438,7 @@ def _mask_spellings(text: str, head: str, spellings: Sequence[str]) -> str:
     begins as one does stays. So does the name of a field."""
     pieces, position, start = list[str](), 0, text.find(head)
     while start >= 0:
-        end = max(_common_end(text, start, spelt) for spelt in spellings)
+        end = max(_find_match_end(text, start, spelt) for spelt in spellings)
         is_whole = any(text.startswith(spelt, start) for spelt in spellings)
         # Letters alone may begin an ordinary word, which is told by what comes after.
         cut = not head.isalpha() or end == len(text) or text.startswith(_ENDS, end)
@@ -396,7 +449,7 @@ def _mask_spellings(text: str, head: str, spellings: Sequence[str]) -> str:
     return "".join([*pieces, text[position:]]) if pieces else text
 
 
-def _common_end(text: str, start: int, spelt: str) -> int:
+def _find_match_end(text: str, start: int, spelt: str) -> int:
     """The end of what a text has of a spelling from this place on."""
     if text.startswith(spelt, start):
         return start + len(spelt)

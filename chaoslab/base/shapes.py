@@ -39,7 +39,7 @@ FINITE = Within(-1e300, 1e300)
 
 
 @dataclass(frozen=True)
-class Like:
+class AnnotationCheck:
     """A check that a value is what an annotation allows, or has the keys and types of a TypedDict. `empty`: an object
     without any key passes too."""
 
@@ -50,7 +50,7 @@ class Like:
         if self.empty and not value:
             return True
         try:
-            self._shape.struct_of(value if is_typeddict(self.annotation) else {"value": value})
+            self._shape.parse_struct(value if is_typeddict(self.annotation) else {"value": value})
         except ValueError:
             return False
         return True
@@ -58,7 +58,11 @@ class Like:
     @cached_property
     def _shape(self) -> Shape:
         annotation = self.annotation
-        return Shape.build(annotation) if is_typeddict(annotation) else Shape(Like, {"value": (annotation, ())}, {})
+        return (
+            Shape.build(annotation)
+            if is_typeddict(annotation)
+            else Shape(AnnotationCheck, {"value": (annotation, ())}, {})
+        )
 
 
 def is_moment(value: str) -> bool:
@@ -95,15 +99,15 @@ class Shape:
                 own_fields[member.name] = (hints[member.name], () if default is MISSING else (default,))
         return cls(kind, own_fields, inner)
 
-    def made(self, data: Any) -> Any:
+    def make_instance(self, data: Any) -> Any:
         """The dataclass's instance of these fields. Other keys of `data` are ignored. Raises ValueError: a field is
         missing or is not allowed."""
-        return self._make(self.struct_of(data))
+        return self._instance_maker(self.parse_struct(data))
 
-    def struct_of(self, data: Any) -> Any:
-        """The struct of these fields. Raises ValueError: as `made`."""
+    def parse_struct(self, data: Any) -> Any:
+        """The struct of these fields. Raises ValueError: as `make_instance`."""
         try:
-            return msgspec.convert(data, self._struct)
+            return msgspec.convert(data, self._struct_type)
         except msgspec.ValidationError as error:
             # msgspec tells the field in its message alone.
             message = str(error)
@@ -114,44 +118,45 @@ class Shape:
             raise
 
     @cached_property
-    def _struct(self) -> type:
-        return build_struct(self.kind.__name__, self.rows().values(), self.checks())
+    def _struct_type(self) -> type:
+        return build_struct(self.kind.__name__, self.collect_fields().values(), self.collect_checks())
 
     @cached_property
-    def _make(self) -> Callable[[Any], Any]:
-        return self.maker()
+    def _instance_maker(self) -> Callable[[Any], Any]:
+        return self.build_struct_maker()
 
-    def rows(self) -> dict[str, tuple[Any, ...]]:
+    def collect_fields(self) -> dict[str, tuple[Any, ...]]:
         """The fields of a line, each with its name, its type as msgspec takes it, and its default if it has one."""
         rows: dict[str, tuple[Any, ...]] = {}
         for inner in self.inner.values():
-            rows |= inner.rows()
+            rows |= inner.collect_fields()
         return rows | {name: (name, _convert_hint(hint), *default) for name, (hint, default) in self.own.items()}
 
-    def annotations(self) -> Iterator[Any]:
+    def iterate_annotations(self) -> Iterator[Any]:
         """The annotations of the fields of a line."""
         for inner in self.inner.values():
-            yield from inner.annotations()
+            yield from inner.iterate_annotations()
         yield from (hint for hint, _ in self.own.values())
 
-    def checks(self) -> list[tuple[str, Check]]:
+    def collect_checks(self) -> list[tuple[str, Check]]:
         """The checks that msgspec does not know, by the field's name. It has checked types and bounds before."""
         own_checks = [
             (name, check) for name, (hint, _) in self.own.items() if (check := _build_check(hint)) is not None
         ]
         own_checks = [
-            (name, _skip_unset(check) if self.own[name][1] == (msgspec.UNSET,) else check) for name, check in own_checks
+            (name, _allow_unset(check) if self.own[name][1] == (msgspec.UNSET,) else check)
+            for name, check in own_checks
         ]
-        return own_checks + [check for inner in self.inner.values() for check in inner.checks()]
+        return own_checks + [check for inner in self.inner.values() for check in inner.collect_checks()]
 
-    def maker(self, once: Collection[str] = ()) -> Callable[[Any], Any]:
+    def build_struct_maker(self, once: Collection[str] = ()) -> Callable[[Any], Any]:
         """A function that makes an instance of a struct with its fields. Texts in the fields `once` are kept once."""
         new, kind, names = object.__new__, self.kind, tuple(self.own)
         values: Callable[[Any], tuple[Any, ...]] = attrgetter("__class__", *names, "__class__")  # a tuple, however few
-        inner = [(name, shape.maker(once)) for name, shape in self.inner.items()]
+        inner = [(name, shape.build_struct_maker(once)) for name, shape in self.inner.items()]
         interned = [name for name in names if name in once]
 
-        def make(struct: Any) -> Any:
+        def make_from_struct(struct: Any) -> Any:
             instance: Any = new(kind)  # the __init__ of a frozen class sets each field through a call
             attributes = instance.__dict__  # filled in one by one, it shares its keys with those of all other instances
             for name, make_inner in inner:
@@ -163,7 +168,7 @@ class Shape:
                     attributes[name] = intern(text)
             return instance
 
-        return make
+        return make_from_struct
 
 
 def build_struct(
@@ -172,27 +177,27 @@ def build_struct(
     """A msgspec struct of these fields that makes these checks. `options`: further ones of msgspec's."""
     namespace = dict(options.pop("namespace", {}))
     if checks:
-        namespace["__post_init__"] = _checker(checks)
+        namespace["__post_init__"] = _build_checker(checks)
     # gc=False: the structs hold JSON values alone, which are in no cycles, and live for a moment.
     return msgspec.defstruct(name, list(rows), kw_only=True, gc=False, namespace=namespace, **options)
 
 
-def _checker(checks: Sequence[tuple[str, Check]]) -> Callable[[Any], None]:
+def _build_checker(checks: Sequence[tuple[str, Check]]) -> Callable[[Any], None]:
     if len(checks) == 1:
         (only, holds), value = checks[0], attrgetter(checks[0][0])
 
-        def check_one(struct: Any) -> None:
+        def check_one_field(struct: Any) -> None:
             if not holds(value(struct)):
                 raise ValueError(f"{only} is not what it should be")
 
-        return check_one
+        return check_one_field
 
-    def check(struct: Any) -> None:
+    def check_fields(struct: Any) -> None:
         for name, fits in checks:
             if not fits(getattr(struct, name)):
                 raise ValueError(f"{name} is not what it should be")
 
-    return check
+    return check_fields
 
 
 def _convert_hint(hint: Any) -> Any:
@@ -233,7 +238,9 @@ def _build_check(hint: Any) -> Check | None:
         )
     if origin in (Union, UnionType):
         options = [
-            (_class_of(part_check), check) for part_check in inner if (check := _build_check(part_check)) is not None
+            (_get_value_class(part_check), check)
+            for part_check in inner
+            if (check := _build_check(part_check)) is not None
         ]
         return (
             (lambda value: all(part_check(value) for class_, part_check in options if isinstance(value, class_)))
@@ -250,23 +257,23 @@ def _build_check(hint: Any) -> Check | None:
     )
 
 
-def _skip_unset(check: Check) -> Check:
+def _allow_unset(check: Check) -> Check:
     return lambda value: value is msgspec.UNSET or check(value)
 
 
-def _class_of(hint: Any) -> type:
+def _get_value_class(hint: Any) -> type:
     """The class of an annotation's values."""
     bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     class_: type = object if bare is Any else get_origin(bare) or bare
     return class_
 
 
-def allows_any(hint: Any) -> bool:
+def allows_any_type(hint: Any) -> bool:
     """True if the annotation allows values of any type somewhere, so of any depth."""
-    return hint is Any or any(map(allows_any, get_args(hint)))
+    return hint is Any or any(map(allows_any_type, get_args(hint)))
 
 
-def is_deeper(value: Any, levels: int) -> bool:
+def is_nested_deeper(value: Any, levels: int) -> bool:
     """Tells if lists and objects are nested deeper than `levels`."""
     layer = [value]
     for _ in range(levels + 1):

@@ -79,7 +79,7 @@ def _read_entry(path: Path) -> Entry | None:
             while chunk := file.read(TEXT_MAX):
                 digest.update(chunk)
                 content = content or chunk
-        text = _decode(content) if status.st_size <= TEXT_MAX else None
+        text = _decode_text(content) if status.st_size <= TEXT_MAX else None
     except FileNotFoundError:
         return None
     except PermissionError:
@@ -87,7 +87,7 @@ def _read_entry(path: Path) -> Entry | None:
     return Entry(digest.hexdigest(), status.st_size, bool(status.st_mode & stat.S_IXUSR), text)
 
 
-def _decode(content: bytes) -> str | None:
+def _decode_text(content: bytes) -> str | None:
     try:
         return None if b"\0" in content else content.decode()
     except UnicodeDecodeError:
@@ -112,7 +112,7 @@ def compare_snapshots(before: Mapping[str, Entry], after: Mapping[str, Entry]) -
             changes.append(Change("change", path, _describe_difference(old, entry)))
     for path, entry in before.items():
         if path not in after and path not in moved:
-            changes.append(Change("delete", path, _describe_loss(entry)))
+            changes.append(Change("delete", path, _describe_deletion(entry)))
     return sorted(changes, key=lambda change: (change.what, change.verb))
 
 
@@ -120,7 +120,7 @@ def _describe_difference(old: Entry | None, new: Entry) -> dict[str, Any]:
     """The difference in content; a digest where no whole diff tells it."""
     content: dict[str, Any] = {}
     if old is None or old.digest != new.digest:
-        diff = None if new.text is None else _diff("" if old is None else old.text, new.text)
+        diff = None if new.text is None else _diff_texts("" if old is None else old.text, new.text)
         if diff is not None:
             content["diff"] = diff[:DIFF_MAX]
         if diff is None or len(diff) > DIFF_MAX:
@@ -130,19 +130,19 @@ def _describe_difference(old: Entry | None, new: Entry) -> dict[str, Any]:
     return content
 
 
-def _diff(old: str | None, new: str) -> str | None:
+def _diff_texts(old: str | None, new: str) -> str | None:
     """The lines that go and come, with their places; None if the old text is not known."""
     if old is None:
         return None
-    return "".join([*difflib.unified_diff(_split(old), _split(new), n=0)][2:]).removesuffix("\n")
+    return "".join([*difflib.unified_diff(_split_lines(old), _split_lines(new), n=0)][2:]).removesuffix("\n")
 
 
-def _split(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     lines = text.splitlines(keepends=True)
     return lines if text.endswith("\n") or not lines else [*lines[:-1], f"{lines[-1]}\n\\ no end of line\n"]
 
 
-def _describe_loss(old: Entry) -> dict[str, Any]:
+def _describe_deletion(old: Entry) -> dict[str, Any]:
     if old.text is None:
         return {"bytes": old.size}
     lines = old.text.splitlines()

@@ -10,7 +10,7 @@ _STEERS = re.compile(
 """Control characters but for the tab and the line feed, marks of direction, further ends of a line, and tags."""
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """The text with `?` for each sign that a terminal would obey instead of showing it."""
     if not has_no_secret((text,)) or printed.known:
         text = printed.mask(text)

@@ -23,7 +23,7 @@ class Raised(NamedTuple):
 
 
 @cache
-def _show_file(file: str) -> str:
+def _format_user_path(file: str) -> str:
     """The file as it is shown; empty for a file of a library or of the lab."""
     # "<" begins the name of code that has no file, as that of exec.
     if file.startswith("<") or file.startswith(_LIBRARIES) or any(folder in file for folder in _INSTALLED):
@@ -37,24 +37,21 @@ def is_trampoline(code: CodeType) -> bool:
     return code.co_varnames[2:3] == ("stand_in_of_the_lab",)
 
 
-def _find_user_file(code: CodeType) -> str:
-    return "" if is_trampoline(code) else _show_file(code.co_filename)
-
-
-def user_line(frame: FrameType | None = None) -> str:
+def find_user_line(frame: FrameType | None = None) -> str:
     """The innermost line of the user's files that is under way, as in "shop.py:31"; empty if there is none."""
     frame = frame or sys._getframe(1)
     while frame is not None:
-        if file := _find_user_file(frame.f_code):
+        # The file first: most frames are a library's, and a code's names are a new tuple each time.
+        if (file := _format_user_path(frame.f_code.co_filename)) and not is_trampoline(frame.f_code):
             return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
 
 
-def line_of_function(function: object) -> str:
+def find_function_line(function: object) -> str:
     """The line at which a function of the user's begins; empty if it is none."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    file = _show_file(code.co_filename) if isinstance(code, CodeType) else ""
+    file = _format_user_path(code.co_filename) if isinstance(code, CodeType) else ""
     return f"{file}:{code.co_firstlineno}" if code is not None and file else ""
 
 
@@ -62,7 +59,8 @@ def find_raised_line(error: BaseException) -> Raised:
     """The innermost line of the user's that an exception passed."""
     place_raised, trace = Raised(), error.__traceback__
     while trace is not None:
-        if file := _find_user_file(trace.tb_frame.f_code):
+        code = trace.tb_frame.f_code
+        if (file := _format_user_path(code.co_filename)) and not is_trampoline(code):
             place_raised = Raised(f"{file}:{trace.tb_lineno}", own=True)
         elif place_raised.own:
             place_raised = Raised(place_raised.line)

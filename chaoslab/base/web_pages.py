@@ -10,7 +10,7 @@ _AT_HOME = re.compile(r"\.(?:localhost|local|internal|lan|test|home\.arpa)\.?$",
 
 
 @lru_cache(256)
-def find_refusal(host: str | None, origin: str | None) -> str:
+def find_refusal_reason(host: str | None, origin: str | None) -> str:
     """The reason to refuse a request with these headers, in two words; empty if it may pass. An origin is another
     server's page. A host that anybody could own may be a page that had its name lead here."""
     if origin is not None and origin.partition("://")[2].lower() != (host or "").lower():

@@ -13,7 +13,7 @@ from chaoslab.base import files
 from chaoslab.base.child_group import ChildGroup
 from chaoslab.base.clock import system
 from chaoslab.campaigns.load import RoundUnit
-from chaoslab.config.settings import inherited
+from chaoslab.config.settings import copy_environment
 
 GRACE_S = 5.0
 """The time that a step has to end by itself once it was asked to."""
@@ -32,10 +32,10 @@ class StepUnderWay(Protocol):
 
     group: int | None
 
-    def poll(self) -> int | None:
+    def poll_exit_code(self) -> int | None:
         """Its exit code; None while it runs."""
 
-    def end(self) -> int | None:
+    def end_and_wait(self) -> int | None:
         """Ends it, and returns its exit code; None if it stays and passes on what still comes."""
 
 
@@ -51,54 +51,58 @@ class Process:
         with output.open("ab") as file:
             self._made = ChildGroup(
                 # DEVNULL, since a step that asks its user something would wait for ever.
-                command, stdin=subprocess.DEVNULL, output=file, folder=folder, environment={**inherited(), **variables},
+                command,
+                stdin=subprocess.DEVNULL,
+                output=file,
+                folder=folder,
+                environment={**copy_environment(), **variables},
                 grace_s=None if stays else GRACE_S,
-            )  # fmt: skip
+            )
         self.group: int | None = self._made.group
 
-    def poll(self) -> int | None:
-        code = self._made.poll()
+    def poll_exit_code(self) -> int | None:
+        code = self._made.poll_exit_code()
         if code is not None:
             # It has ended by itself, so what it leaves in the background may stay.
-            self._made.dismiss()
+            self._made.release_remaining()
         return code
 
-    def end(self) -> int | None:
+    def end_and_wait(self) -> int | None:
         until_s = system.monotonic() + (STAYS_S if self._stays else GRACE_S)
-        self._made.send(signal.SIGINT)
-        while self.poll() is None and system.monotonic() < until_s:
+        self._made.send_signal(signal.SIGINT)
+        while self.poll_exit_code() is None and system.monotonic() < until_s:
             system.sleep(LOOK_S)
         # Its children too, since those in the background hear no Ctrl-C.
-        return None if self._stays and self.poll() is None else self._made.close()
+        return None if self._stays and self.poll_exit_code() is None else self._made.kill_and_wait()
 
 
-def list_members(group: int, mark: str) -> list[int]:
+def list_group_pids(group: int, mark: str) -> list[int]:
     """The processes of a group that were begun with this text in their environment: a group's number may be another's
     after all of its own processes have ended. Empty where the system has no /proc."""
     members = []
     for entry in Path("/proc").glob("[0-9]*") if Path("/proc/self/stat").exists() else ():
         with suppress(ValueError):  # it has ended meanwhile, or is another user's
             # The name in brackets may hold blanks and brackets itself, so the fields are counted from its last one.
-            state, _, group_of = files.read(entry / "stat").rpartition(b")")[2].split()[:3]
-            if int(group_of) == group and state != b"Z" and mark.encode() in files.read(entry / "environ"):
+            state, _, group_of = files.load_bytes(entry / "stat").rpartition(b")")[2].split()[:3]
+            if int(group_of) == group and state != b"Z" and mark.encode() in files.load_bytes(entry / "environ"):
                 members.append(int(entry.name))
     return members
 
 
-def end_group(group: int, mark: str) -> bool:
-    """Ends the processes that `list_members` finds, at first by SIGTERM. Returns False if some are there still."""
+def end_process_group(group: int, mark: str) -> bool:
+    """Ends the processes that `list_group_pids` finds, at first by SIGTERM. Returns False if some are there still."""
     until_s = system.monotonic() + GRACE_S
     for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in list_members(group, mark):
+        for pid in list_group_pids(group, mark):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-        while list_members(group, mark) and system.monotonic() < until_s:
+        while list_group_pids(group, mark) and system.monotonic() < until_s:
             system.sleep(LOOK_S)
         until_s += GRACE_S
-    return not list_members(group, mark)
+    return not list_group_pids(group, mark)
 
 
-def build_command(unit: RoundUnit, *, logs: Path, trials: int | None) -> list[str]:
+def build_unit_command(unit: RoundUnit, *, logs: Path, trials: int | None) -> list[str]:
     """The program of a unit. A command's own `chaoslab` is the one that runs, and any writes its runs to `logs`, unless
     it names another place: else no condition and no budget would know of its calls."""
     own_command = [sys.executable, "-m", "chaoslab"]
@@ -112,7 +116,7 @@ def build_command(unit: RoundUnit, *, logs: Path, trials: int | None) -> list[st
             and not _has_option("--logs", arguments)
         ):
             arguments[1:1] = ["--logs", str(logs)]
-        if unit.stays and not _has_option("--linger", arguments):
+        if unit.is_gateway and not _has_option("--linger", arguments):
             arguments[1:1] = ["--linger", str(LINGER_S)]
         return [*own_command, *arguments] if program == "chaoslab" else [program, *arguments]
     level = ["--chaos-level", f"{unit.level:g}"] if unit.level is not None else []

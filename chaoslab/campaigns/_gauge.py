@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.verdict.judge import judge_all
-from chaoslab.analysis.verdict.standing import Count, Standings
-from chaoslab.core.events import CallFinished, FaultWitnessed, Usage
+from chaoslab.analysis.verdict.judge import judge_all_trials
+from chaoslab.analysis.verdict.standing import StandingCount, Standings
+from chaoslab.core.events import CallFinished, FaultWitnessed, RunStarted, Usage
 from chaoslab.record.follow import Follower
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -23,35 +23,37 @@ RATED_MIN = 10
 """The fewest calls that have a rate."""
 
 
-class Gauge:
+class CampaignMeasures:
     """The measures of all runs that begin in `logs` after it is made. `over_s`: the longest time that a rate is taken
     over."""
 
     def __init__(self, logs: Path, *, slo: ObjectiveSpec | None = None, over_s: float = 0.0) -> None:
         self._logs, self._slo, self._over_s = logs, slo, over_s
-        self._old = set(self._there())
+        self._old = set(self._list_run_folders())
         self._follows: dict[Path, Follower] = {}
         self._calls: deque[tuple[float, bool, bool, float]] = deque()
         self._sums: list[float] = [0, 0, 0, 0.0]
         self._base_s = self._now_s = 0.0
         self.cost = 0.0
         self.faults = 0
-        self._counts: dict[Path, tuple[Count, int]] = {}
+        self.gateway_urls: dict[str, str] = {}
+        """The address at the newest gateway of each service behind it, by the service's own."""
+        self._counts: dict[Path, tuple[StandingCount, int]] = {}
 
-    def _there(self) -> Iterable[Path]:
+    def _list_run_folders(self) -> Iterable[Path]:
         with suppress(FileNotFoundError):
             yield from (folder for folder in self._logs.iterdir() if folder.is_dir() and not folder.is_symlink())
 
-    def look(self) -> None:
+    def read_new_records(self) -> None:
         """Takes what was written since the last look."""
-        for folder in sorted({*self._there()} - self._old):
+        for folder in sorted({*self._list_run_folders()} - self._old):
             if folder not in self._follows:
                 # The times of each run begin at 0: a later one goes on where those before it are.
                 self._follows[folder], self._base_s = Follower(folder), self._now_s
             follower = self._follows[folder]
             with suppress(OSError):  # a run that somebody deletes meanwhile tells no more
-                for record in follower.new():
-                    self.take(record)
+                for record in follower.read_new_records():
+                    self.add_record(record)
                 rulings = Rulings.read(folder)
                 if rulings is not None:
                     self._counts[folder] = _count_rulings(rulings)
@@ -61,7 +63,7 @@ class Gauge:
                     follower.close()
                     self._old.add(folder)
 
-    def take(self, record: Record) -> None:
+    def add_record(self, record: Record) -> None:
         """Takes one event of a run."""
         event = record.event
         self._now_s = max(self._now_s, self._base_s + record.t)
@@ -78,34 +80,43 @@ class Gauge:
             self.cost += event.cost_usd or 0.0
         elif isinstance(event, FaultWitnessed):
             self.faults += 1
+        elif isinstance(event, RunStarted):
+            urls = {name: str(url) for name, url in event.settings.items()}
+            routes = [name.removeprefix("GATEWAY_") for name in urls if name.startswith("GATEWAY_")]
+            if routes:
+                self.gateway_urls = {urls[f"ROUTE_{name}"]: urls[f"GATEWAY_{name}"] for name in routes}
 
     @property
-    def standings(self) -> Count:
+    def trial_counts(self) -> StandingCount:
         """The trials that ended well, badly, and are open: by the ruling of their scenario, or by their verdict once
         their run has ended."""
-        return sum((count for count, _ in self._counts.values()), Count())
+        return sum((count for count, _ in self._counts.values()), StandingCount())
 
     @property
-    def failed(self) -> int:
-        return self.standings.bad
+    def failed_trial_count(self) -> int:
+        return self.trial_counts.bad
 
     @property
-    def harm(self) -> int:
+    def harmed_trial_count(self) -> int:
         """The trials with harm, also those that their scenario accepts."""
         return sum(harmed for _, harmed in self._counts.values())
 
     @property
-    def calls(self) -> int:
+    def call_count(self) -> int:
         return int(self._sums[0])
 
     @property
-    def failed_calls(self) -> int:
+    def failed_call_count(self) -> int:
         return int(self._sums[1])
 
-    def value(self, measure: str, over_s: float | None = None) -> float | None:
+    def compute_measure(self, measure: str, over_s: float | None = None) -> float | None:
         """The value of a measure; None if there is too little for a rate."""
-        if measure in ("harm", "failed", "faults", "cost"):
-            return float(getattr(self, measure))
+        sums_of_trials = {
+            "harm": self.harmed_trial_count, "failed": self.failed_trial_count, "faults": self.faults,
+            "cost": self.cost,
+        }  # fmt: skip
+        if measure in sums_of_trials:
+            return float(sums_of_trials[measure])
         sums = self._sums
         if over_s is not None:
             calls = [call for call in self._calls if call[0] >= self._now_s - over_s]
@@ -122,16 +133,18 @@ class Gauge:
             follower.close()
 
 
-def _count_rulings(rulings: Rulings) -> tuple[Count, int]:
+def _count_rulings(rulings: Rulings) -> tuple[StandingCount, int]:
     """The trials of a run that its scenario ruled on, and those with harm."""
     ruled = rulings.by_trial
-    return Count.build(Standings(ruled).each(dict.fromkeys(ruled)).values()), sum(
+    return StandingCount.from_standings(Standings(ruled).map_standings(dict.fromkeys(ruled)).values()), sum(
         ruling.harm for ruling in ruled.values()
     )
 
 
-def _count_verdicts(folder: Path) -> tuple[Count, int]:
+def _count_verdicts(folder: Path) -> tuple[StandingCount, int]:
     """The trials of a run that has ended and that no scenario ran, and those with harm."""
-    judged = judge_all(History.read(folder))
+    judged = judge_all_trials(History.read(folder))
     outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
-    return Count.build(Standings().each(outcomes).values()), sum(bool(verdict.harm) for verdict in judged.values())
+    return StandingCount.from_standings(Standings().map_standings(outcomes).values()), sum(
+        bool(verdict.harm) for verdict in judged.values()
+    )

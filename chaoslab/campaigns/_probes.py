@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sqlite3
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.campaigns.bounds import Bound
 
 if TYPE_CHECKING:
@@ -24,21 +24,32 @@ class Unreached(Exception):
     """A probe has no value. The message is the reason, in one line."""
 
 
-def look_at(
-    probe: ProbeSpec, bound: Bound, *, folder: Path, measured: Callable[[str], float | None], clock: Clock = system
+def run_probe(
+    probe: ProbeSpec,
+    bound: Bound,
+    *,
+    folder: Path,
+    measured: Callable[[str], float | None],
+    clock: Clock = system,
+    gateway_urls: Mapping[str, str] | None = None,
 ) -> tuple[float | None, str]:
     """The value of a probe if it has one, and the reason for which it does not hold, in one line; empty if it does.
-    `measured`: the campaign's measures; one that has no value yet holds. Paths and commands are of `folder`."""
+    `measured`: the campaign's measures; one that has no value yet holds. Paths and commands are of `folder`.
+    `gateway_urls`: the addresses at a gateway by those of the services, which are asked through it."""
+    if probe.http is not None:
+        probe = probe.model_copy(update={"http": find_gateway_url(probe.http, gateway_urls or {})})
     try:
-        value = _probe_value(probe, folder, measured, clock)
+        value = _read_probe_value(probe, folder, measured, clock)
     except Unreached as error:
         return None, f"{probe.name}: {error}"
-    if value is None or bound.holds(value):
+    if value is None or bound.is_met_by(value):
         return value, ""
     return value, f"{probe.name}: {value:g}, should be {bound}"
 
 
-def _probe_value(probe: ProbeSpec, folder: Path, measured: Callable[[str], float | None], clock: Clock) -> float | None:
+def _read_probe_value(
+    probe: ProbeSpec, folder: Path, measured: Callable[[str], float | None], clock: Clock
+) -> float | None:
     if probe.measure is not None:
         return measured(probe.measure)
     if probe.http is not None:
@@ -48,6 +59,15 @@ def _probe_value(probe: ProbeSpec, folder: Path, measured: Callable[[str], float
     return _probe_command(probe, folder)
 
 
+def find_gateway_url(address: str, gateway_urls: Mapping[str, str]) -> str:
+    """The address by which a gateway is asked for what is at this one; itself if none of its services is there."""
+    for service_url in sorted(gateway_urls, key=len, reverse=True):
+        rest = address.removeprefix(service_url)
+        if rest != address and rest[:1] in ("", "/", "?"):
+            return gateway_urls[service_url] + rest
+    return address
+
+
 def _probe_http(probe: ProbeSpec, address: str, clock: Clock) -> float:
     import httpx
 
@@ -55,7 +75,9 @@ def _probe_http(probe: ProbeSpec, address: str, clock: Clock) -> float:
     try:
         reply = httpx.get(address, timeout=probe.within)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise Unreached(f"{address} cannot be reached: {line(str(error) or type(error).__name__, WHY)}") from None
+        raise Unreached(
+            f"{address} cannot be reached: {to_one_line(str(error) or type(error).__name__, WHY)}"
+        ) from None
     return clock.monotonic() - began_s if probe.of == "seconds" else float(reply.status_code)
 
 
@@ -69,11 +91,11 @@ def _probe_sql(probe: ProbeSpec, file: Path) -> float:
             database.close()
     # Warning: Python 3.11 raises it where the query is several statements.
     except (sqlite3.Error, sqlite3.Warning) as error:
-        raise Unreached(f"{file} cannot be asked: {line(str(error), WHY)}") from None
+        raise Unreached(f"{file} cannot be asked: {to_one_line(str(error), WHY)}") from None
     try:
         return float(row[0])
     except (TypeError, ValueError, IndexError):
-        raise Unreached(f"the query gives {line(str(row), WHY)}, and no number") from None
+        raise Unreached(f"the query gives {to_one_line(str(row), WHY)}, and no number") from None
 
 
 def _probe_command(probe: ProbeSpec, folder: Path) -> float:
@@ -81,7 +103,7 @@ def _probe_command(probe: ProbeSpec, folder: Path) -> float:
     try:
         process = subprocess.run(
             command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=probe.within, check=False
-        )  # fmt: skip
+        )
     except subprocess.TimeoutExpired:
         raise Unreached(f"{command[0]} did not end within {probe.within:g} s") from None
     except OSError as error:

@@ -8,20 +8,20 @@ from chaoslab.scenarios.drawn_spec import Strict
 from chaoslab.scenarios.spec import Level, Name, Seconds, Text
 
 
-def _share(value: Any) -> Any:
+def _parse_number_text(value: Any) -> Any:
     from chaoslab.campaigns.bounds import parse_number
 
     return parse_number(value) if isinstance(value, str) else value
 
 
-def _text(value: Any) -> Any:
+def _format_number(value: Any) -> Any:
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{value:.15g}" if plain else value
 
 
 Words = Annotated[list[Text], Field(min_length=1, max_length=1000)]
 """A program and its arguments."""
-Stated = Annotated[str, BeforeValidator(_text), Field(min_length=1, max_length=200)]
+Stated = Annotated[str, BeforeValidator(_format_number), Field(min_length=1, max_length=200)]
 """A number or a text with one."""
 Some = Annotated[Seconds, Field(gt=0)]
 
@@ -73,7 +73,7 @@ class CampaignBudget(Strict):
 class ObjectiveSpec(Strict):
     """The objective of `slo_burn`: at least `share` of the calls succeed `within` a time."""
 
-    share: Annotated[float, BeforeValidator(_share), Field(gt=0, lt=1)]
+    share: Annotated[float, BeforeValidator(_parse_number_text), Field(gt=0, lt=1)]
     within: Some = 31_536_000.0
 
 
@@ -127,7 +127,7 @@ KEYS = {
     "budget": "The most trials, seconds and dollars.",
     "rollback": "Commands that take everything back, at the end and before a broken-off campaign goes on.",
     "toxiproxy": "A Toxiproxy whose lanes are deleted by the rollback.",
-    "notify": "Who is told: a command or a webhook.",
+    "notify": "Who is notified: a command or a webhook.",
     "look": "The time between two looks at the probes.",
     "lease": "The time after which all faults end if the campaign's process is gone.",
     "recover": "The longest time until the steady state is back after a rollback.",

@@ -48,7 +48,7 @@ class Bound:
     tolerance: float = 0.0
 
     @classmethod
-    def build(cls, text: str, tolerance: str = "") -> Bound:
+    def parse(cls, text: str, tolerance: str = "") -> Bound:
         """The bound in a text such as "< 0.2s" or "200". `tolerance`: a number, or a share of the value. Raises
         ValueError: it is none; the message says what it should be."""
         match = _BOUND.fullmatch(text)
@@ -59,7 +59,7 @@ class Bound:
             raise ValueError("a value alone if there is a tolerance, as in 200 ± 10%")
         return cls(match[1] or "=", value, within * abs(value) if tolerance.strip().endswith("%") else within)
 
-    def holds(self, value: float) -> bool:
+    def is_met_by(self, value: float) -> bool:
         if self.sign == "=" and self.tolerance:
             return abs(value - self.value) <= self.tolerance
         return _COMPARE[self.sign](value, self.value)
@@ -78,19 +78,19 @@ class StopBound:
     over_s: float | None = None
 
     @classmethod
-    def build(cls, text: str) -> StopBound:
+    def parse(cls, text: str) -> StopBound:
         """The condition in a text such as "harm > 0". Raises ValueError: it is none; the message says what it should
         be."""
         match = _CONDITION.fullmatch(text)
         if match is None:
             raise ValueError(f"a measure, a bound and maybe a time, {LIKE}")
         measure, time_text = match[1], match[4]
-        check_measure(measure, time_text is not None)
-        over_s = None if time_text is None else parsers.duration(time_text)
+        require_known_measure(measure, time_text is not None)
+        over_s = None if time_text is None else parsers.parse_duration(time_text)
         if over_s == 0:
             raise ValueError(f"a condition over a time above 0, {LIKE}")
         bound = Bound(match[2], parse_number(match[3]))
-        if measure == "error_rate" and not bound.holds(1.0) and not bound.holds(0.0):
+        if measure == "error_rate" and not bound.is_met_by(1.0) and not bound.is_met_by(0.0):
             raise ValueError(f"a condition that can hold: error_rate is a share from 0 to 1, {LIKE}")
         return cls(measure, bound, over_s)
 
@@ -99,7 +99,7 @@ class StopBound:
         return f"{self.measure} {self.bound}{time_text}"
 
 
-def check_measure(name: str, has_time: bool = False) -> None:
+def require_known_measure(name: str, has_time: bool = False) -> None:
     """Checks that there is such a measure. `has_time`: it is taken over a time. Raises ValueError: there is none."""
     if name not in MEASURES:
         raise ValueError(f"one of {', '.join(MEASURES)}{parsers.hint_closest(name, MEASURES)}")

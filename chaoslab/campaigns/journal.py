@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base import files
-from chaoslab.base.clock import Clock, iso, system
+from chaoslab.base.clock import Clock, format_iso, system
 
 FILE = "journal.jsonl"
 PAUSED = "paused"
@@ -34,7 +34,7 @@ class DoneUnit:
 
 
 @dataclass
-class JournalStory:
+class JournalContents:
     """The contents of a journal. `instance`: the number of the campaign's present start; `starts`: of all, resumes too.
     `ended`: its end; empty while it goes on, or if it was killed."""
 
@@ -52,17 +52,17 @@ class JournalStory:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def own(self) -> list[DoneUnit]:
+    def present_units(self) -> list[DoneUnit]:
         """The units of the present instance."""
         return self.done[self.first :]
 
     @property
-    def open(self) -> list[DoneUnit]:
+    def units_to_roll_back(self) -> list[DoneUnit]:
         """The units that were begun and not taken back."""
-        return [unit for unit in self.own if not unit.undone]
+        return [unit for unit in self.present_units if not unit.undone]
 
     @property
-    def left(self) -> list[DoneUnit]:
+    def gateways_left_running(self) -> list[DoneUnit]:
         """The gateways that were left in the path of traffic, by any start."""
         return [unit for unit in self.done if unit.left]
 
@@ -72,11 +72,11 @@ class Journal:
 
     def __init__(self, folder: Path, *, clock: Clock = system) -> None:
         self._path, self._clock = folder / FILE, clock
-        self.story = read(folder)
+        self.story = read_journal(folder)
 
-    def note(self, kind: str, **fields: Any) -> None:
+    def append_entry(self, kind: str, **fields: Any) -> None:
         """Writes a line. Raises OSError: it cannot be written."""
-        line = {"ts": iso(self._clock.utc()), "what": kind, **fields}
+        line = {"ts": format_iso(self._clock.utc()), "what": kind, **fields}
         with self._path.open("ab") as file:
             file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
             file.flush()
@@ -86,11 +86,11 @@ class Journal:
         apply_entry(self.story, line)
 
 
-def read(folder: Path) -> JournalStory:
+def read_journal(folder: Path) -> JournalContents:
     """The story in a folder's journal. A line that was cut off by a kill is left out. Raises Unreadable: it is there
     and cannot be read."""
-    story, path = JournalStory(), folder / FILE
-    for line in files.read(path).split(b"\n") if path.exists() else ():
+    story, path = JournalContents(), folder / FILE
+    for line in files.load_bytes(path).split(b"\n") if path.exists() else ():
         try:
             entry = json.loads(line)
         except ValueError:
@@ -100,7 +100,7 @@ def read(folder: Path) -> JournalStory:
     return story
 
 
-def apply_entry(story: JournalStory, entry: dict[str, Any]) -> None:
+def apply_entry(story: JournalContents, entry: dict[str, Any]) -> None:
     """Takes one line of a journal."""
     match entry.get("what"):
         case "begun":
@@ -123,7 +123,7 @@ def apply_entry(story: JournalStory, entry: dict[str, Any]) -> None:
             last = story.done[-1]
             last.state, last.why, last.figures = entry["state"], entry.get("why", ""), entry.get("figures", {})
         case "undone":
-            for unit in story.own:
+            for unit in story.present_units:
                 unit.undone = unit.undone or entry.get("step") in (None, unit.step)
         case "not undone":
             story.not_undone.append(entry["which"])

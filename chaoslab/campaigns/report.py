@@ -4,69 +4,76 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chaoslab.campaigns.journal import DoneUnit, JournalStory
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.campaigns.journal import DoneUnit, JournalContents
 from chaoslab.reports.page import render_table
 
-SHOWN = 8
-"""The most rounds of a trend."""
+SHOWN, NAME = 8, 36
+"""The most rounds of a trend, and the most characters of a step's name in the table: a command has up to 80."""
 
 
-def text(story: JournalStory, name: str) -> str:
+def render_report_text(story: JournalContents, name: str) -> str:
     """The report as text."""
-    return "\n".join(_render_lines(story, name))
+    return "\n".join(_render_report_lines(story, name))
 
 
-def _render_lines(story: JournalStory, name: str) -> Iterator[str]:
+def _render_report_lines(story: JournalContents, name: str) -> Iterator[str]:
     for entry in story.not_undone:
         yield f"COULD NOT BE UNDONE: {entry}"
-    standing = sorted({entry.name for entry in story.open}) if not story.ended else []
+    standing = sorted({entry.name for entry in story.units_to_roll_back}) if not story.ended else []
     for name_text in standing:
-        yield f"NOT TAKEN BACK YET: {name_text}"
-    for unit in story.left:
-        yield f"LEFT, PASSING ON: {unit.name} (process {unit.group}), until nothing comes or it is stopped"
+        yield f"NOT ROLLED BACK YET: {name_text}"
+    for unit in story.gateways_left_running:
+        yield f"STILL PASSING TRAFFIC ON: {unit.name} (process {unit.group}), until none comes or it is stopped"
     yield f"{name}: {story.ended or 'not ended'}{f': {story.why}' if story.why else ''}"
     for note in story.notes:
         yield f"  {note}"
     rows = [
-        [str(entry.round), entry.name, entry.state or "under way", *_render_figures(entry), entry.why[:60]]
-        for entry in story.own
+        [
+            str(entry.round),
+            to_one_line(entry.name, NAME),
+            entry.state or "under way",
+            *_render_unit_figures(entry),
+            entry.why[:60],
+        ]
+        for entry in story.present_units
     ]
     if rows:
         yield from render_table(["round", "step", "end", "passed", "open", "harm", "failed calls", "faults", ""], rows)
     for step in dict.fromkeys(entry.name for entry in story.done):
-        passed = [_has_passed(entry) for entry in story.done if entry.name == step]
+        passed = [_count_passed_and_judged(entry) for entry in story.done if entry.name == step]
         shares = [well / judged for well, judged in passed if judged]
         if len(shares) > 1:  # told without an interval: trials of one prompt, and calls of one trial, go together
             yield f"trend of {step}: {' → '.join(f'{entry:.0%}' for entry in shares[-SHOWN:])} of the trials passed"
 
 
-def _has_passed(unit: DoneUnit) -> tuple[int, int]:
+def _count_passed_and_judged(unit: DoneUnit) -> tuple[int, int]:
     """The trials that passed, of those that were judged."""
     well, failed = (int(unit.figures.get(name, 0)) for name in ("well", "failed"))
     return well, well + failed
 
 
-def _render_figures(unit: DoneUnit) -> list[str]:
+def _render_unit_figures(unit: DoneUnit) -> list[str]:
     texts = unit.figures
     return [
-        _share(*_has_passed(unit)), f"{texts.get('open', 0):g}", f"{texts.get('harm', 0):g}",
-        _share(int(texts.get("failed_calls", 0)), int(texts.get("calls", 0))), f"{texts.get('faults', 0):g}",
+        _format_share(*_count_passed_and_judged(unit)), f"{texts.get('open', 0):g}", f"{texts.get('harm', 0):g}",
+        _format_share(int(texts.get("failed_calls", 0)), int(texts.get("calls", 0))), f"{texts.get('faults', 0):g}",
     ]  # fmt: skip
 
 
-def _share(count: int, total: int) -> str:
+def _format_share(count: int, total: int) -> str:
     return f"{count}/{total} ({count / total:.0%})" if total else "–"
 
 
-def plain(story: JournalStory) -> dict[str, Any]:
+def journal_to_json(story: JournalContents) -> dict[str, Any]:
     """The same as JSON values."""
     return {
         "state": story.ended or "not ended", "why": story.why, "not_undone": story.not_undone, "notes": story.notes,
-        "steps": [vars(entry) for entry in story.own],
+        "steps": [vars(entry) for entry in story.present_units],
     }  # fmt: skip
 
 
-def page(folder: Path) -> Path | None:
+def write_index_page(folder: Path) -> Path | None:
     """Writes the page over all of its runs, with the trend of each scenario; None if there is no run, or no Jinja."""
     from chaoslab.reports import index
 

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base import files, interrupts, levers
-from chaoslab.base.clock import Clock, iso, system
-from chaoslab.base.jsonable import line
+from chaoslab.base.clock import Clock, format_iso, system
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.campaigns import _probes
-from chaoslab.campaigns._child import Process, StepUnderWay, build_command, end_group, list_members
-from chaoslab.campaigns._gauge import Gauge
-from chaoslab.campaigns.journal import PAUSED, DoneUnit, Journal, JournalStory, read
-from chaoslab.campaigns.load import Campaign, RoundUnit, list_following, moment
-from chaoslab.config.limits import variables
-from chaoslab.core.limits import Guard
-from chaoslab.record.held import is_written
-from chaoslab.record.steering import RunSteering, steer
+from chaoslab.campaigns._child import Process, StepUnderWay, build_unit_command, end_process_group, list_group_pids
+from chaoslab.campaigns._gauge import CampaignMeasures
+from chaoslab.campaigns.journal import PAUSED, DoneUnit, Journal, JournalContents, read_journal
+from chaoslab.campaigns.load import Campaign, RoundUnit, find_round_start, parse_utc_moment
+from chaoslab.config.limits import make_limit_variables
+from chaoslab.core.limits import LimitGuard
+from chaoslab.record.held import has_live_writer
+from chaoslab.record.steering import RunSteering, steer_run
 
 POLL_S, TOLD_S, UNDO_S = 0.1, 5.0, 60.0
 """The time between two looks at a step, between two lines of progress, and the longest time of a command that undoes,
@@ -34,7 +34,7 @@ Start = Callable[[RoundUnit, int | None], StepUnderWay]
 """Begins a unit, with the most trials that it may make."""
 
 
-class Breach(Exception):
+class CampaignBreach(Exception):
     """Something ends the campaign at once. The message is the reason."""
 
     @property
@@ -52,7 +52,7 @@ class AlreadyRunning(ValueError):
     """Another process runs this campaign."""
 
 
-def is_alive(pid: int) -> bool:
+def is_process_alive(pid: int) -> bool:
     """True if there is a process with this number."""
     try:
         os.kill(pid, 0)
@@ -61,99 +61,112 @@ def is_alive(pid: int) -> bool:
     return bool(pid)
 
 
-class Runner:
+class CampaignRunner:
     """Runs one campaign. Its files and its runs are in `logs/<campaign>`. `tell` gets a line of progress; `start`
     begins a unit, by default as a process."""
 
     def __init__(
-        self, campaign: Campaign, logs: Path, *, clock: Clock = system, tell: Callable[[str], object] = print,
+        self,
+        campaign: Campaign,
+        logs: Path,
+        *,
+        clock: Clock = system,
+        tell: Callable[[str], object] = print,
         start: Start | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.campaign, self.spec, self._clock, self._tell = campaign, campaign.spec, clock, tell
-        self.folder = logs.absolute() / campaign.slug
+        self.folder = logs.absolute() / campaign.folder_name
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._start = start or self._process
+        self._start = start or self._start_process
         own_limits = campaign.limits
         # A lease of this start alone: a step that outlived a killed start must not get it back.
-        self._lease = self.folder / f"{LEASE}.{read(self.folder).starts + 1}"
+        self._lease = self.folder / f"{LEASE}.{read_journal(self.folder).starts + 1}"
         self._limits = replace(
-            own_limits, hosts=own_limits.hosts or (), lease=str(self._lease), lease_s=self.spec.lease,
-            lever=str(self.folder / LEVER), tally=str(self.folder / TALLY) if own_limits.faults is not None else "",
-        )  # fmt: skip
-        # Its own look at what ends faults: it is the lease's holder, and hosts are the gateway's affair.
-        self._guard = Guard([replace(self._limits, lease="")], clock=clock)
-        self._gauge = Gauge(
+            own_limits,
+            hosts=own_limits.hosts or (),
+            lease=str(self._lease),
+            lease_s=self.spec.lease,
+            lever=str(self.folder / LEVER),
+            tally=str(self.folder / TALLY) if own_limits.faults is not None else "",
+        )
+        # Its own look at what ends faults.
+        self._guard = LimitGuard([self._limits], clock=clock)
+        self._gauge = CampaignMeasures(
             self.folder, slo=self.spec.slo, over_s=max((c.over_s or 0 for c in campaign.conditions), default=0)
         )
         self._journal = Journal(self.folder, clock=clock)
         self._probed_s = self._told_s = float("-inf")
         self._paused = False
+        self._gateway_urls: dict[str, str] = {}
         self._before = {"trials": 0.0, "cost": 0.0}
         """The trials and dollars of the starts that this one goes on with."""
 
     @property
-    def story(self) -> JournalStory:
+    def journal_contents(self) -> JournalContents:
         return self._journal.story
 
-    def run(self, *, fresh: bool = False) -> JournalStory:
+    def run(self, *, fresh: bool = False) -> JournalContents:
         """Runs the campaign to its end, or goes on with one that was broken off, which is taken back first. `fresh`: it
         begins anew. Raises Running: another process runs it. OSError: its files cannot be written; KeyboardInterrupt:
         it was interrupted, and everything was taken back."""
-        digest = hashlib.blake2b(files.read(self.campaign.file), digest_size=8).hexdigest()
-        story = self.story
+        digest = hashlib.blake2b(files.load_bytes(self.campaign.file), digest_size=8).hexdigest()
+        story = self.journal_contents
         lease = self.folder / f"{LEASE}.{story.starts}"
-        is_fresh = not levers.has_lapsed(lease, self.spec.lease, clock=self._clock)
+        is_fresh = not levers.is_lease_expired(lease, self.spec.lease, clock=self._clock)
         # By both: the number may be another process's by now, and a lease stays fresh for a while after a kill.
-        if story.instance and not story.ended and is_fresh and story.pid != os.getpid() and is_alive(story.pid):
+        if story.instance and not story.ended and is_fresh and story.pid != os.getpid() and is_process_alive(story.pid):
             raise AlreadyRunning(
                 f"it is running (process {story.pid}): chaoslab campaign stop {self.campaign.file} ends it"
             )
         broken_off = bool(story.instance) and not story.ended
         goes_on = broken_off and not fresh and story.digest == digest
         if broken_off:
-            self._tell("the last start was broken off: taking it back first")
+            self._tell("the last run was interrupted: rolling it back first")
             # First, so that what is left of it makes no fault while it is taken back.
-            levers.pull(self.folder / LEVER, "it is taken back", clock=self._clock)
-            self._rollback()
-        self._prepare(goes_on=goes_on)
-        self._journal.note("resumed" if goes_on else "begun", digest=digest, pid=os.getpid())
-        self._before = {name: sum(unit.figures.get(name, 0) for unit in self.story.own) for name in self._before}
-        state, reason = "broken", "it was broken off"
+            levers.write_stop_file(self.folder / LEVER, "it is rolled back", clock=self._clock)
+            self._roll_back_all()
+        self._prepare_files(goes_on=goes_on)
+        self._journal.append_entry("resumed" if goes_on else "begun", digest=digest, pid=os.getpid())
+        self._before = {
+            name: sum(unit.figures.get(name, 0) for unit in self.journal_contents.present_units)
+            for name in self._before
+        }
+        state, reason = "broken", "it was interrupted"
         try:
             state, reason = self._run_rounds()
-        except Breach as breach:
+        except CampaignBreach as breach:
             state, reason = breach.state, str(breach)
-            self._notify(state, why=reason)
+            self._send_notification(state, why=reason)
         except Over as over:
-            state, reason = self._result(), str(over)
+            state, reason = self._compute_end_state(), str(over)
         except KeyboardInterrupt:
             state, reason = "interrupted", "Ctrl-C"
             raise
         finally:
             with suppress(OSError):
-                levers.pull(self.folder / LEVER, reason or "the campaign is over", clock=self._clock)
-            has_begun = bool(self.story.own)
+                levers.write_stop_file(self.folder / LEVER, reason or "the campaign is over", clock=self._clock)
+            has_begun = bool(self.journal_contents.present_units)
             if has_begun:
-                self._rollback()
-                if after := self._steady_again():
+                self._roll_back_all()
+                if after := self._wait_until_steady():
                     reason = (
                         f"{reason}; the steady state is not back: {after}" if reason else f"not steady after: {after}"
                     )
                     state = "not steady" if state in ("held", "failed", "unproven") else state
                 else:
-                    self._journal.note("note", text="the steady state holds after the rollback")
-            self._journal.note("ended", state=state, why=reason)
-            self._notify("ended", state=state, why=reason)
+                    self._journal.append_entry("note", text="the steady state holds after the rollback")
+            self._journal.append_entry("ended", state=state, why=reason)
+            self._send_notification("ended", state=state, why=reason)
             self._gauge.close()
-        return self.story
+        return self.journal_contents
 
-    def _prepare(self, *, goes_on: bool) -> None:
+    def _prepare_files(self, *, goes_on: bool) -> None:
         """Makes the campaign's files anew."""
         for unit in self.folder.glob(f"{LEASE}.*"):
             unit.unlink()
         for lever in (LEVER, PAUSED):
-            levers.release(self.folder / lever)
-        levers.renew(self._lease, clock=self._clock)
+            levers.remove_stop_file(self.folder / lever)
+        levers.renew_lease(self._lease, clock=self._clock)
         if not goes_on:
             (self.folder / TALLY).unlink(missing_ok=True)
         text = json.dumps(self._limits.to_json(), indent=2)
@@ -164,58 +177,62 @@ class Runner:
 
     def _run_rounds(self) -> tuple[str, str]:
         """The state and the reason in which all rounds end."""
-        units_done = self.story.own
+        units_done = self.journal_contents.present_units
         number, last = (units_done[-1].round if units_done else 1), None
         while True:
-            rest = [unit for unit in self.campaign.units if not self._is_done(number, unit)]
+            rest = [unit for unit in self.campaign.units if not self._is_unit_done(number, unit)]
             if rest:
-                due = list_following(self.spec, number, last, self._clock.utc())
+                due = find_round_start(self.spec, number, last, self._clock.utc())
                 if due is None:
-                    return self._result(), ""
+                    return self._compute_end_state(), ""
                 if self.campaign.limits.opens:
-                    due = max(due, moment(self.campaign.limits.opens))
+                    due = max(due, parse_utc_moment(self.campaign.limits.opens))
                 while (wait_s := (due - self._clock.utc()).total_seconds()) > 0:
-                    self._watch(at_rest=True)
+                    self._check_stop_conditions(at_rest=True)
                     # In short pieces, since the lease has to be renewed meanwhile.
                     self._clock.sleep(min(wait_s, self.spec.lease / 4, 1.0))
                 last = due
-                if reason := self._unsteady():
-                    if not self.story.own:
+                if reason := self._describe_failing_probe():
+                    if not self.journal_contents.present_units:
                         return "not begun", f"not steady before, so nothing was started: {reason}"
-                    raise Breach(f"not steady before round {number}, so it was not begun: {reason}")
-                self._notify("begun", round=number)
+                    raise CampaignBreach(f"not steady before round {number}, so it was not begun: {reason}")
+                self._send_notification("begun", round=number)
                 self._run_round(number, rest)
             number += 1
             if not (self.spec.every or self.spec.cron or self.spec.at):
-                return self._result(), ""
+                return self._compute_end_state(), ""
 
-    def _is_done(self, number: int, unit: RoundUnit) -> bool:
+    def _is_unit_done(self, number: int, unit: RoundUnit) -> bool:
         return any(
             (entry.round, entry.step, entry.level) == (number, unit.step, unit.level) and entry.state
-            for entry in self.story.own
+            for entry in self.journal_contents.present_units
         )
 
     def _run_round(self, number: int, units: Sequence[RoundUnit]) -> None:
-        failed = {entry.step for entry in self.story.own if entry.round == number and entry.state == "failed"}
+        failed = {
+            entry.step
+            for entry in self.journal_contents.present_units
+            if entry.round == number and entry.state == "failed"
+        }
         for unit in units:
             if unit.level is not None and unit.step in failed:  # the ramp stops at its first breach
                 continue
-            if self._run_unit(number, unit) == "failed":
+            if self._run_and_undo_unit(number, unit) == "failed":
                 failed.add(unit.step)
 
-    def _run_unit(self, number: int, unit: RoundUnit) -> str:
+    def _run_and_undo_unit(self, number: int, unit: RoundUnit) -> str:
         """Runs one unit, takes it back, and waits for the steady state. Returns how it ended. Raises Breach, Over: the
         campaign ends."""
-        self._watch(at_rest=True)
-        while self._hold():
+        self._check_stop_conditions(at_rest=True)
+        while self._hold_runs_if_paused():
             self._clock.sleep(POLL_S)
-            self._watch(at_rest=True)
-        trials = self._allowed(unit)
-        self._journal.note("step", round=number, step=unit.step, name=unit.name, level=unit.level)
-        before, state, reason = self._figures(), "broken", ""
+            self._check_stop_conditions(at_rest=True)
+        trials = self._count_allowed_trials(unit)
+        self._journal.append_entry("step", round=number, step=unit.step, name=unit.name, level=unit.level)
+        before, state, reason = self._collect_figures(), "broken", ""
         try:
-            state, reason = self._watched(unit, trials)
-        except (Breach, Over) as end:
+            state, reason = self._run_watched_unit(unit, trials)
+        except (CampaignBreach, Over) as end:
             state, reason = end.state, str(end)
             raise
         except KeyboardInterrupt:
@@ -223,20 +240,20 @@ class Runner:
             raise
         finally:
             with suppress(OSError):  # a log that cannot be read tells no more
-                self._gauge.look()
-            self._progress(last=True)
-            figures = {name: round(value - before[name], 9) for name, value in self._figures().items()}
-            self._journal.note("over", state=state, why=reason, figures=figures)
+                self._gauge.read_new_records()
+            self._report_progress(last=True)
+            figures = {name: round(value - before[name], 9) for name, value in self._collect_figures().items()}
+            self._journal.append_entry("over", state=state, why=reason, figures=figures)
             self._undo_step(unit.step)
         self._tell(f"round {number}: {unit.name}: {state}{f' ({reason})' if reason else ''}")
-        if after := self._steady_again():
-            raise Breach(f"the steady state is not back after {unit.name}: {after}")
+        if after := self._wait_until_steady():
+            raise CampaignBreach(f"the steady state is not back after {unit.name}: {after}")
         return state
 
-    def _allowed(self, unit: RoundUnit) -> int | None:
+    def _count_allowed_trials(self, unit: RoundUnit) -> int | None:
         """The most trials that a unit may make; None: its own number. Raises Over: there is none left."""
         budget = self.spec.budget
-        rest = None if budget.trials is None else budget.trials - self._trials
+        rest = None if budget.trials is None else budget.trials - self._trial_count
         if unit.spec.scenario is None or rest is None:
             return unit.spec.trials
         if rest < unit.scenarios:
@@ -244,250 +261,284 @@ class Runner:
         return min(rest // unit.scenarios, unit.trials)
 
     @property
-    def _trials(self) -> int:
+    def _trial_count(self) -> int:
         """The trials of this start, and of those that it goes on with."""
-        return int(self._before["trials"] + self._gauge.standings.total)
+        return int(self._before["trials"] + self._gauge.trial_counts.total)
 
-    def _watched(self, unit: RoundUnit, trials: int | None) -> tuple[str, str]:
+    def _run_watched_unit(self, unit: RoundUnit, trials: int | None) -> tuple[str, str]:
         """Runs a unit until it ends by itself, or by its time. A breach ends it, and all faults before it. Raises
         Breach: something ends the campaign."""
         began_s, before = self._clock.monotonic(), self._gauge.faults
-        if unit.stays:
-            self._end_left()  # this one takes its place, and maybe its port
+        if unit.is_gateway:
+            self._end_left_gateways()  # this one takes its place, and maybe its port
+            self._gauge.gateway_urls = {}
         try:
             child = self._start(unit, trials)
         except OSError as error:
             return "broken", f"it cannot be run: {error.strerror}"
         if child.group is not None:
-            self._journal.note("process", group=child.group)
+            self._journal.append_entry("process", group=child.group)
         try:
-            while (code := child.poll()) is None:
-                interrupts.check()
-                self._watch()
-                self._hold()
+            while (code := child.poll_exit_code()) is None:
+                interrupts.check_interrupt()
+                self._check_stop_conditions()
+                self._hold_runs_if_paused()
                 if unit.spec.lasts is not None and self._clock.monotonic() - began_s >= unit.spec.lasts:
-                    code = child.end()
+                    code = child.end_and_wait()
                     if code is None:
-                        self._leave(unit, child.group)
+                        self._record_left_gateway(unit, child.group)
                         was_met = self._gauge.faults > before
-                        return "held" if was_met else "unproven", "it passes on what still comes"
+                        return "held" if was_met else "unproven", "it still passes traffic on"
                     return STATES.get(code, "held"), f"exit code {code}" if code in STATES and code else ""
                 self._clock.sleep(POLL_S)
             # Once more, since what the step wrote last may be a breach too.
-            self._watch()
+            self._check_stop_conditions()
         except BaseException as error:
             # The faults end at once; the process may take a while.
             with suppress(OSError):
-                levers.pull(self.folder / LEVER, str(error) or "Ctrl-C", clock=self._clock)
-            if child.end() is None:
-                self._leave(unit, child.group)
+                levers.write_stop_file(self.folder / LEVER, str(error) or "Ctrl-C", clock=self._clock)
+            if child.end_and_wait() is None:
+                self._record_left_gateway(unit, child.group)
             raise
         state = STATES.get(code, "broken")
-        return state, "" if state in ("held", "failed") else f"exit code {code}{self._last_words()}"
+        return state, "" if state in ("held", "failed") else f"exit code {code}{self._read_last_output_line()}"
 
-    def _hold(self) -> bool:
+    def _hold_runs_if_paused(self) -> bool:
         """True while somebody pauses the campaign: no step begins, and its runs begin no further trial."""
-        reason = levers.read_lever(self.folder / PAUSED)
+        reason = levers.read_stop_reason(self.folder / PAUSED)
         paused = bool(reason)
         if paused or self._paused:
             for run in self.folder.iterdir():
-                if is_written(run) and RunSteering.read(run).hold is not paused:
+                if has_live_writer(run) and RunSteering.read(run).hold is not paused:
                     with suppress(ValueError, OSError):  # a gateway goes on: it has no trials
-                        steer(run, ["pause" if paused else "resume"])
+                        steer_run(run, ["pause" if paused else "resume"])
         if paused is not self._paused:
             self._paused = paused
             message = f"somebody paused it: {reason}" if paused else "it goes on"
-            self._journal.note("note", text=message)
+            self._journal.append_entry("note", text=message)
             self._tell(message)
         return paused
 
-    def _process(self, unit: RoundUnit, trials: int | None) -> StepUnderWay:
-        command = build_command(unit, logs=self.folder, trials=trials)
+    def _start_process(self, unit: RoundUnit, trials: int | None) -> StepUnderWay:
+        command = build_unit_command(unit, logs=self.folder, trials=trials)
         return Process(
-            command, folder=self.campaign.folder, variables=dict(variables(self.folder / LIMITS)),
-            output=self.folder / OUTPUT, stays=unit.stays,
-        )  # fmt: skip
+            command,
+            folder=self.campaign.folder,
+            variables=dict(make_limit_variables(self.folder / LIMITS)),
+            output=self.folder / OUTPUT,
+            stays=unit.is_gateway,
+        )
 
-    def _leave(self, unit: RoundUnit, group: int | None) -> None:
+    def _record_left_gateway(self, unit: RoundUnit, group: int | None) -> None:
         """Notes a gateway that stays: to end it would end the traffic that goes through it."""
-        self._journal.note("left", group=group)
-        self._tell(left_words(unit.name, group, self.campaign.file))
+        self._journal.append_entry("left", group=group)
+        # Kept, since a later step may have a gateway of its own.
+        self._gateway_urls = self._gauge.gateway_urls
+        self._tell(describe_left_gateway(unit.name, group, self.campaign.file))
 
-    def _end_left(self) -> None:
-        for unit in self.story.left:
-            if unit.group is not None and not end_group(unit.group, str(self.folder / LIMITS)):
-                self._not_undone(f"the processes of {unit.name} (group {unit.group}) do not end")
-            self._journal.note("ended step", group=unit.group)
+    def _end_left_gateways(self) -> None:
+        for unit in self.journal_contents.gateways_left_running:
+            if unit.group is not None and not end_process_group(unit.group, str(self.folder / LIMITS)):
+                self._record_undo_failure(f"the processes of {unit.name} (group {unit.group}) do not end")
+            self._journal.append_entry("ended step", group=unit.group)
 
-    def _last_words(self) -> str:
+    def _read_last_output_line(self) -> str:
         with suppress(files.Unreadable):
-            lines = files.read(self.folder / OUTPUT)[-2000:].decode("utf-8", "replace").splitlines()
-            return f": {line(lines[-1], 200)}" if lines else ""
+            lines = files.load_bytes(self.folder / OUTPUT)[-2000:].decode("utf-8", "replace").splitlines()
+            return f": {to_one_line(lines[-1], 200)}" if lines else ""
         return ""
 
     # What ends it.
 
-    def _watch(self, *, at_rest: bool = False) -> None:
+    def _check_stop_conditions(self, *, at_rest: bool = False) -> None:
         """Renews the lease and looks at everything that ends the campaign. `at_rest`: no step is under way. Raises
         Breach, Over: something does."""
-        levers.renew(self._lease, clock=self._clock)
-        reason = self._guard.ended()
+        levers.renew_lease(self._lease, clock=self._clock)
+        reason = self._guard.find_fault_end_reason()
         if reason.startswith("until "):
             raise Over(f"the window has closed: {reason}")
         if reason and not (at_rest and reason.startswith("opens ")):
-            raise Breach(reason)
+            raise CampaignBreach(reason)
         if at_rest:
-            interrupts.check()
+            interrupts.check_interrupt()
             return
-        self._gauge.look()
+        self._gauge.read_new_records()
         for condition in self.campaign.conditions:
-            value = self._gauge.value(condition.measure, condition.over_s)
-            if value is not None and condition.bound.holds(value):
-                raise Breach(f"stop condition {condition}: it is {value:.4g}")
+            value = self._gauge.compute_measure(condition.measure, condition.over_s)
+            if value is not None and condition.bound.is_met_by(value):
+                raise CampaignBreach(f"stop condition {condition}: it is {value:.4g}")
         budget = self.spec.budget
         if budget.seconds is not None and self._clock.monotonic() - self._began_s >= budget.seconds:
             raise Over(f"the budget of {budget.seconds:g} s is spent")
         if budget.dollars is not None and self._before["cost"] + self._gauge.cost >= budget.dollars:
             raise Over(f"the budget of ${budget.dollars:g} is spent")
-        if self._clock.monotonic() - self._probed_s >= self.spec.look and (reason := self._unsteady()):
-            raise Breach(f"not steady: {reason}")
-        self._progress()
+        if self._clock.monotonic() - self._probed_s >= self.spec.look and (reason := self._describe_failing_probe()):
+            raise CampaignBreach(f"not steady: {reason}")
+        self._report_progress()
 
-    def _unsteady(self, measured: Callable[[str], float | None] | None = None) -> str:
+    def _describe_failing_probe(self, measured: Callable[[str], float | None] | None = None) -> str:
         """The first probe that does not hold, in words. `measured`: the measures, by default those of its runs."""
         self._probed_s = self._clock.monotonic()
         figures, reason = [], ""
+        # A gateway that stays is what callers go through; one that has ended meanwhile is in nobody's way.
+        mark, groups = (
+            str(self.folder / LIMITS),
+            [unit.group for unit in self.journal_contents.gateways_left_running if unit.group is not None],
+        )
+        gateway_urls = self._gateway_urls if any(list_group_pids(group, mark) for group in groups) else {}
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
             # Before each, since a probe may take long and there may be many.
-            levers.renew(self._lease, clock=self._clock)
-            value, reason = _probes.look_at(
-                probe, bound, folder=self.campaign.folder, measured=measured or self._gauge.value, clock=self._clock
+            levers.renew_lease(self._lease, clock=self._clock)
+            value, reason = _probes.run_probe(
+                probe,
+                bound,
+                folder=self.campaign.folder,
+                measured=measured or self._gauge.compute_measure,
+                clock=self._clock,
+                gateway_urls=gateway_urls,
             )
             figures.append({"name": probe.name, "value": value, "should": str(bound), "why": reason})
             if reason:
                 break
         with suppress(OSError):  # a page that cannot be told stops nothing
-            self._show(figures)
+            self._write_status_file(figures)
         return reason
 
-    def _show(self, probes: list[dict[str, Any]]) -> None:
+    def _write_status_file(self, probes: list[dict[str, Any]]) -> None:
         """Leaves what the last look saw for whoever watches: the probes, and what is spent of the budget."""
         spent = {
-            "trials": self._trials, "seconds": round(self._clock.monotonic() - self._began_s, 3),
+            "trials": self._trial_count, "seconds": round(self._clock.monotonic() - self._began_s, 3),
             "dollars": self._before["cost"] + self._gauge.cost,
         }  # fmt: skip
         with files.replace_file(self.folder / SEEN) as text_part:
             text_part.write_text(json.dumps({
-                "at": iso(self._clock.utc()), "probes": probes, "spent": spent, "now": self._figures(),
+                "at": format_iso(self._clock.utc()), "probes": probes, "spent": spent, "now": self._collect_figures(),
                 "budget": self.spec.budget.model_dump(exclude_none=True), "lease_s": self.spec.lease,
             }))  # fmt: skip
 
-    def _steady_again(self) -> str:
+    def _wait_until_steady(self) -> str:
         """Waits until all probes hold, at most `recover` seconds. Returns what does not hold then. Measures of the runs
         cannot come back, so they are left out."""
         until_s = self._clock.monotonic() + self.spec.recover
-        while (reason := self._unsteady(lambda _: None)) and self._clock.monotonic() < until_s:
+        while (reason := self._describe_failing_probe(lambda _: None)) and self._clock.monotonic() < until_s:
             self._clock.sleep(min(1.0, self.spec.recover))
         return reason
 
     # The rollback.
 
-    def _rollback(self) -> None:
+    def _roll_back_all(self) -> None:
         """Takes everything back: the steps that were not, last one first, and then the campaign. Each goes on whatever
         becomes of the others."""
-        for unit in self.story.open:
+        for unit in self.journal_contents.units_to_roll_back:
             # A step that a killed start has left: its own end was never noted. A gateway only passes on.
             if unit.group is None or unit.state:
                 continue
-            if list_members(unit.group, mark := str(self.folder / LIMITS)) and self._is_gateway(unit):
-                self._journal.note("left", group=unit.group)
-            elif not end_group(unit.group, mark):
-                self._not_undone(f"the processes of {unit.name} (group {unit.group}) do not end")
-        for step in dict.fromkeys(entry.step for entry in reversed(self.story.open)):
+            if list_group_pids(unit.group, mark := str(self.folder / LIMITS)) and self._is_gateway(unit):
+                self._journal.append_entry("left", group=unit.group)
+            elif not end_process_group(unit.group, mark):
+                self._record_undo_failure(f"the processes of {unit.name} (group {unit.group}) do not end")
+        for step in dict.fromkeys(entry.step for entry in reversed(self.journal_contents.units_to_roll_back)):
             self._undo_step(step)
         for command in self.spec.rollback:
-            self._undo(command)
+            self._run_undo_command(command)
         if self.spec.toxiproxy:
-            self._delete_lanes(self.spec.toxiproxy)
+            self._delete_proxies(self.spec.toxiproxy)
 
     def _is_gateway(self, unit_done: DoneUnit) -> bool:
         return any(
-            unit.stays for unit in self.campaign.units if (unit.step, unit.name) == (unit_done.step, unit_done.name)
+            unit.is_gateway
+            for unit in self.campaign.units
+            if (unit.step, unit.name) == (unit_done.step, unit_done.name)
         )
 
     def _undo_step(self, step: int) -> None:
         for command in self.spec.steps[step].undo if step < len(self.spec.steps) else ():
-            self._undo(command)
-        self._journal.note("undone", step=step)
+            self._run_undo_command(command)
+        self._journal.append_entry("undone", step=step)
 
-    def _undo(self, command: Sequence[str]) -> None:
+    def _run_undo_command(self, command: Sequence[str]) -> None:
         with suppress(OSError):  # a lease that cannot be renewed ends all faults
-            levers.renew(self._lease, clock=self._clock)
+            levers.renew_lease(self._lease, clock=self._clock)
         message = " ".join(command)[:120]
         try:
             # In a session of its own: the Ctrl-C that ends the campaign must not end what takes it back.
             process = subprocess.run(
-                command, cwd=self.campaign.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=UNDO_S,
-                check=False, start_new_session=True,
-            )  # fmt: skip
+                command,
+                cwd=self.campaign.folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=UNDO_S,
+                check=False,
+                start_new_session=True,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             reason = error.strerror if isinstance(error, OSError) else f"it did not end within {UNDO_S:g} s"
-            self._not_undone(f"`{message}`: {reason}")
+            self._record_undo_failure(f"`{message}`: {reason}")
             return
         if process.returncode:
             text = process.stderr.decode("utf-8", "replace").strip().splitlines()
-            self._not_undone(f"`{message}`: exit code {process.returncode}{f', {line(text[-1], 120)}' if text else ''}")
+            self._record_undo_failure(
+                f"`{message}`: exit code {process.returncode}{f', {to_one_line(text[-1], 120)}' if text else ''}"
+            )
 
-    def _delete_lanes(self, url: str) -> None:
-        from chaoslab.wire.lane_names import delete_all
+    def _delete_proxies(self, url: str) -> None:
+        from chaoslab.wire.lane_names import delete_all_lanes
         from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError
         from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
         try:
             with ToxiproxyServer(url) as toxiproxy:
-                delete_all(toxiproxy)
+                delete_all_lanes(toxiproxy)
         except ToxiproxyDown:
             return  # and its lanes are gone with it
         except ToxiproxyError as error:
-            self._not_undone(f"the lanes of the Toxiproxy at {url}: {line(str(error), 120)}")
+            self._record_undo_failure(f"the lanes of the Toxiproxy at {url}: {to_one_line(str(error), 120)}")
 
-    def _not_undone(self, which: str) -> None:
-        self._journal.note("not undone", which=which)
+    def _record_undo_failure(self, which: str) -> None:
+        self._journal.append_entry("not undone", which=which)
         self._tell(f"COULD NOT BE UNDONE: {which}")
 
     # What is told.
 
-    def _figures(self) -> dict[str, float]:
-        gauge, standings = self._gauge, self._gauge.standings
+    def _collect_figures(self) -> dict[str, float]:
+        gauge, standings = self._gauge, self._gauge.trial_counts
         return {
             "trials": standings.total, "well": standings.well, "failed": standings.bad, "open": standings.open,
-            "harm": gauge.harm, "calls": gauge.calls,
-            "failed_calls": gauge.failed_calls, "faults": gauge.faults, "cost": gauge.cost,
+            "harm": gauge.harmed_trial_count, "calls": gauge.call_count,
+            "failed_calls": gauge.failed_call_count, "faults": gauge.faults, "cost": gauge.cost,
         }  # fmt: skip
 
-    def _result(self) -> str:
-        states = {unit.state for unit in self.story.own}
+    def _compute_end_state(self) -> str:
+        states = {unit.state for unit in self.journal_contents.present_units}
         return next((state for state in ("broken", "failed", "unproven") if state in states), "held")
 
-    def _progress(self, *, last: bool = False) -> None:
+    def _report_progress(self, *, last: bool = False) -> None:
         """Tells how far a step is, now and then, and at its end, with what ended it counted."""
         now_s = self._clock.monotonic()
-        if (last or (now_s - self._told_s >= TOLD_S and self._gauge.standings.total)) and self.story.own:
+        if (
+            last or (now_s - self._told_s >= TOLD_S and self._gauge.trial_counts.total)
+        ) and self.journal_contents.present_units:
             self._told_s = now_s
-            at = self.story.own[-1]
+            at = self.journal_contents.present_units[-1]
             number = [(unit.step, unit.level) for unit in self.campaign.units].index((at.step, at.level)) + 1
-            gauge, standings = self._gauge, self._gauge.standings
+            gauge, standings = self._gauge, self._gauge.trial_counts
             self._tell(
                 f"round {at.round}, {number} of {len(self.campaign.units)}: {at.name}: {standings.total} trials, "
-                f"{standings.bad} failed, {standings.open} open, {gauge.harm} harm, {gauge.faults} faults met"
+                f"{standings.bad} failed, {standings.open} open, {gauge.harmed_trial_count} harm, {gauge.faults} "
+                "faults met"
             )
 
-    def _notify(self, kind: str, **fields: Any) -> None:
+    def _send_notification(self, kind: str, **fields: Any) -> None:
         """Tells whoever is to be told. One that cannot be reached stops nothing."""
         request = self.spec.notify
         if request is None:
             return
-        message = {"campaign": self.spec.campaign, "what": kind, **fields, "not_undone": self.story.not_undone}
+        message = {
+            "campaign": self.spec.campaign,
+            "what": kind,
+            **fields,
+            "not_undone": self.journal_contents.not_undone,
+        }
         try:
             if request.webhook is not None:
                 import httpx
@@ -495,42 +546,46 @@ class Runner:
                 httpx.post(request.webhook, json=message, timeout=5.0).raise_for_status()
             else:
                 subprocess.run(
-                    request.command or [], cwd=self.campaign.folder, input=json.dumps(message).encode(), timeout=10.0,
-                    check=True, capture_output=True,
-                )  # fmt: skip
+                    request.command or [],
+                    cwd=self.campaign.folder,
+                    input=json.dumps(message).encode(),
+                    timeout=10.0,
+                    check=True,
+                    capture_output=True,
+                )
         except Exception as error:  # noqa: BLE001 - whatever it is, the campaign goes on
-            self._journal.note("note", text=f"nobody was told of '{kind}': {line(str(error), 160)}")
+            self._journal.append_entry("note", text=f"nobody was notified of '{kind}': {to_one_line(str(error), 160)}")
 
 
-def left_words(name: str, group: int | None, file: Path) -> str:
+def describe_left_gateway(name: str, group: int | None, file: Path) -> str:
     """The line about a gateway that was left in the path of traffic."""
     return (
-        f"{name} makes no more faults and passes on what still comes (process {group}); it ends when nothing comes, "
-        f"or by chaoslab campaign stop {file.name}"
+        f"{name} makes no more faults and passes traffic on (process {group}), until none comes "
+        f"or chaoslab campaign stop {file.name}"
     )
 
 
-def run_action(folder: Path, do: str, reason: str) -> str:
+def apply_campaign_action(folder: Path, do: str, reason: str) -> str:
     """Stops, pauses or resumes the campaign in a folder, by its levers. Returns the result in words. Raises
     LookupError: it was never run, or knows no such word. OSError: a lever cannot be pulled."""
     if do not in WORDS:
-        raise LookupError(f"a campaign knows no {line(do, 40)}: {', '.join(WORDS[:-1])} and {WORDS[-1]}")
-    story = read(folder)
+        raise LookupError(f"a campaign knows no {to_one_line(do, 40)}: {', '.join(WORDS[:-1])} and {WORDS[-1]}")
+    story = read_journal(folder)
     if not story.instance:
         raise LookupError(f"{folder.name} was never run in {folder.parent}")
     if story.ended:
-        rest = [unit for unit in story.left if do == "stop" and unit.group is not None]
+        rest = [unit for unit in story.gateways_left_running if do == "stop" and unit.group is not None]
         for unit in rest:
-            end_group(unit.group or 0, str(folder.absolute() / LIMITS))
-            Journal(folder).note("ended step", group=unit.group)
+            end_process_group(unit.group or 0, str(folder.absolute() / LIMITS))
+            Journal(folder).append_entry("ended step", group=unit.group)
         message = f"; it had left {', '.join(unit.name for unit in rest)}, which ends now" if rest else ""
         return f"it has ended already: {story.ended}{message}"
     if do == "resume":
-        return "it goes on" if levers.release(folder / PAUSED) else "it was not paused"
+        return "it goes on" if levers.remove_stop_file(folder / PAUSED) else "it was not paused"
     if do == "pause":
-        levers.pull(folder / PAUSED, reason)
+        levers.write_stop_file(folder / PAUSED, reason)
         return "its runs wait after the trials that are under way, and no step begins"
-    levers.pull(folder / LEVER, reason)
-    if not is_alive(story.pid):
+    levers.write_stop_file(folder / LEVER, reason)
+    if not is_process_alive(story.pid):
         return "its process is gone: its faults have ended, and chaoslab campaign run takes it back"
-    return "its faults end now, and it takes back what it did"
+    return "its faults stop now, and it rolls back"

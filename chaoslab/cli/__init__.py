@@ -16,7 +16,15 @@ from typing import Protocol, cast
 
 from chaoslab import __version__
 from chaoslab.base import extras
-from chaoslab.base.commandline import LAB_DOWN, NO_ROOM, Help, Parser, interrupted, open_streams, refuse
+from chaoslab.base.commandline import (
+    LAB_DOWN,
+    NO_ROOM,
+    Help,
+    Parser,
+    get_interrupt_exit_code,
+    make_streams_safe,
+    print_error,
+)
 
 GROUPS = {
     "start": ("demo", "init", "lab"),
@@ -28,9 +36,9 @@ GROUPS = {
 """The commands of `chaoslab --help`, by group."""
 MORE = {
     "more tests": ("check", "shrink", "prove", "bisect", "plan", "memory", "campaign", "stop", "sweep"),
-    "more on runs": ("runs", "summary", "follow", "steer", "replay", "charts", "judge", "otlp"),
-    "from what you have": ("from-traces", "from-openapi", "from-mcp"),
-    "the lab's parts": ("agent", "tools", "manager", "model", "toxiproxy", "settings", "completion"),
+    "more on runs": ("runs", "summary", "follow", "steer", "replay", "charts", "otlp"),
+    "from what you have": ("from-openapi", "from-mcp"),
+    "the lab's parts": ("agent", "tools", "manager", "model", "toxiproxy", "settings"),
 }
 """Those that `chaoslab --all` adds."""
 COMMANDS = tuple(name for names in (*GROUPS.values(), *MORE.values()) for name in names)
@@ -60,8 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     | exit code | means |
     | --- | --- |
-    | 0 | done, and what was asked for holds |
-    | 1 | it does not hold: --min-correct, --fail-on, a scenario of `test`, a new side of `compare` or `gate` that is worse, a `replay` that differs; where neither option is given, a trial of `exec` or `gateway` ends in harm, wrong or false_success |
+    | 0 | done, and what was asked for holds; for `stress`, the level at which the agent breaks is what was asked for |
+    | 1 | it does not hold: --min-correct, --fail-on, a scenario of `test`, `explore` finds a failure, a new side of `compare` or `gate` that is worse, a `replay` that differs; where neither option is given, a trial of `exec` or `gateway` ends in harm, wrong or false_success |
     | 2 | something in a file or on the command line is wrong |
     | 3 | the lab failed |
     | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `lab` are invalid, one of `test`, `exec` or `gateway` is, damage that nobody injected hit one of a `lab`, no trial met a fault or faults were held back, or too few pairs of `compare` or `gate` were tried or too many are open, or `bisect` finds no single commit |
@@ -70,23 +78,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     `exec` ends with its command's own code if that is not 0 and the trial gives no code but 4.
     """  # noqa: E501 - a row of a table is one line
     if arguments is None:
-        from chaoslab.config.settings import inherited
-
-        if "_ARGCOMPLETE" in inherited():  # a press of Tab, told by the script of `chaoslab completion`
-            from chaoslab.cli.completion import complete
-
-            complete(_build_parser)
-        open_streams()
+        make_streams_safe()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _exit_code(lambda: _command(words, alone=arguments is None))
+        return _run_for_exit_code(lambda: _parse_and_run(words, alone=arguments is None))
     finally:
         if arguments is None:  # a program of its own: nothing is left that Ctrl-C could interrupt
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             gc.freeze()  # else the collector walks through all libraries at the end, most of a second after LangChain
 
 
-def _command(words: Sequence[str], *, alone: bool) -> int:
+def _parse_and_run(words: Sequence[str], *, alone: bool) -> int:
     if words and words[0] in ("-h", "--help", "--all"):
         print(_render_overview(more="--all" in words))
         return 0
@@ -95,16 +97,16 @@ def _command(words: Sequence[str], *, alone: bool) -> int:
     if unknown and not any(word.startswith("-") for word in unknown):  # such as a run's name after an option
         options, unknown = options.parser.parse_known_intermixed_args(words[1:])
     if unknown:  # reported by the command that does not know them
-        options.parser.error(_describe_unknown(options, words, unknown))
+        options.parser.error(_describe_unknown_words(options, words, unknown))
     # A program of its own: in tests and from Python the caller is the process that would end.
     if alone and options.is_apart(options):
         from chaoslab.cli._apart import run_in_child
 
-        return run_in_child(lambda: _exit_code(lambda: _run_parsed(options)))
-    return _run_parsed(options)
+        return run_in_child(lambda: _run_for_exit_code(lambda: _run_parsed_command(options)))
+    return _run_parsed_command(options)
 
 
-def _run_parsed(options: argparse.Namespace) -> int:
+def _run_parsed_command(options: argparse.Namespace) -> int:
     if getattr(options, "quiet", False) and not getattr(options, "json", False):
         return _run_quietly(options)
     code: int = options.command(options)
@@ -130,32 +132,32 @@ def _run_quietly(options: argparse.Namespace) -> int:
     return code
 
 
-def _exit_code(work: Callable[[], int]) -> int:
+def _run_for_exit_code(work: Callable[[], int]) -> int:
     """The exit code of the work, also where it was kept from its end."""
     try:
         return work()
     except KeyboardInterrupt:
-        return interrupted()
+        return get_interrupt_exit_code()
     except extras.Incomplete as error:
-        return refuse(error)
+        return print_error(error)
     except ModuleNotFoundError as error:
-        return refuse(extras.explain_missing_core(error))
+        return print_error(extras.explain_missing_core(error))
     except OSError as error:
         # With a name it is a file's trouble, which the command tells; without one it is standard output's.
         if error.errno not in NO_ROOM or error.filename:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest once more at exit
         message = f"what this command prints cannot be written ({error.strerror}): make room"
-        return refuse(OSError(error.errno, message), code=LAB_DOWN)
+        return print_error(OSError(error.errno, message), code=LAB_DOWN)
 
 
-def _describe_unknown(options: argparse.Namespace, words: Sequence[str], unknown: Sequence[str]) -> str:
+def _describe_unknown_words(options: argparse.Namespace, words: Sequence[str], unknown: Sequence[str]) -> str:
     """The message for unknown arguments. If the command takes settings, it names the settings that may have been
     meant."""
     if hasattr(options, "settings"):
-        from chaoslab.config.effective import as_settings
+        from chaoslab.config.effective import guess_meant_settings
 
-        if meant := as_settings(words, unknown):
+        if meant := guess_meant_settings(words, unknown):
             named = [word.partition("=")[0] for word in unknown if word.startswith("-")]
             phrase = "is given as the setting" if len(named) == 1 else "are given as the settings"
             return f"{' '.join(named)[:120]} {phrase} {meant}"
@@ -170,13 +172,13 @@ def _describe_unknown(options: argparse.Namespace, words: Sequence[str], unknown
     return f"unrecognized arguments: {' '.join(unknown)}{next(instead, '')}"
 
 
-def _run(name: str, command: Command, options: argparse.Namespace) -> int:
+def _run_command(name: str, command: Command, options: argparse.Namespace) -> int:
     if needed := getattr(command, "NEEDS", ()):
-        extras.check(f"chaoslab {name}", *needed)
+        extras.require_extras(f"chaoslab {name}", *needed)
     return command.run(options)
 
 
-def _is_apart(command: Command, options: argparse.Namespace) -> bool:
+def _needs_child_process(command: Command, options: argparse.Namespace) -> bool:
     return command.is_apart(options) if hasattr(command, "is_apart") else getattr(command, "IS_APART", False)
 
 
@@ -200,7 +202,7 @@ def _build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = Parser(prog="chaoslab", formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    # A command that is named loads its own file alone: Tab and --help of one should come at once.
+    # A command that is named loads its own file alone: --help of one should come at once.
     for name in words[:1] if words and words[0] in (*COMMANDS, *FORMER) else COMMANDS:
         command = _import_command(name)
         its_own = commands.add_parser(
@@ -212,5 +214,9 @@ def _build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
         )
         command.arguments(its_own)
         # The parser too, so that errors show the usage of this command.
-        its_own.set_defaults(command=partial(_run, name, command), parser=its_own, is_apart=partial(_is_apart, command))
+        its_own.set_defaults(
+            command=partial(_run_command, name, command),
+            parser=its_own,
+            is_apart=partial(_needs_child_process, command),
+        )
     return parser

@@ -18,7 +18,7 @@ def run_in_child(work: Callable[[], int]) -> int:
     # Windows has neither.
     if not hasattr(signal, "sigwaitinfo") or not hasattr(os, "fork"):
         return work()
-    from chaoslab.execution.forked import describe_exit, end_with_writer
+    from chaoslab.execution.forked import describe_exit_status, end_when_pipe_closes
 
     verdict, verdict_end = os.pipe()
     lifeline, held_end = os.pipe()
@@ -32,7 +32,7 @@ def run_in_child(work: Callable[[], int]) -> int:
         os.close(verdict)
         os.close(held_end)
         # The child ends with this process, also if that is killed.
-        end_with_writer(lifeline)
+        end_when_pipe_closes(lifeline)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)
         code = work()
         sys.stdout.flush()
@@ -48,7 +48,7 @@ def run_in_child(work: Callable[[], int]) -> int:
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) in signals:  # it was sent to the command
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
-    print(f"the lab is down: its process ended before the verdict ({describe_exit(status)})", file=sys.stderr)
+    print(f"the lab is down: its process ended before the verdict ({describe_exit_status(status)})", file=sys.stderr)
     return LAB_DOWN
 
 

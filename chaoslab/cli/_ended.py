@@ -10,43 +10,43 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import LAB_DOWN, PROVES_NOTHING, refuse
+from chaoslab.base.commandline import LAB_DOWN, PROVES_NOTHING, print_error
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
 
 
-def exit_code_of(work: Callable[[], int], *refused: type[Exception]) -> int:
+def run_for_exit_code(work: Callable[[], int], *refused: type[Exception]) -> int:
     """The exit code of `work`: 2 if something of the user's is wrong, 3 if the lab failed, 4 if what was tried proves
     nothing; all are told. Ctrl-C ends
     it between two trials. `refused`: further errors by which something of the user's is wrong."""
-    from chaoslab.base.interrupts import heard_at_checks
+    from chaoslab.base.interrupts import interrupt_at_checks
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
     from chaoslab.scenarios.located import ProvesNothing, ScenarioError
 
     try:
         # Ctrl-C ends it between two trials.
-        with heard_at_checks():
+        with interrupt_at_checks():
             return work()
     except ScenarioError as error:  # several lines if several things are wrong
         print(error, file=sys.stderr)
         return 2
     except ProvesNothing as error:
-        return refuse(error, code=PROVES_NOTHING)
+        return print_error(error, code=PROVES_NOTHING)
     except (WorkerLost, LogLost) as error:
         print(f"the lab is down: {error}", file=sys.stderr)
         return LAB_DOWN
     except refused as error:
-        return refuse(error)
+        return print_error(error)
     except OSError as error:
         if error.filename is None:  # what is printed cannot be written
             raise
-        return refuse(error)
+        return print_error(error)
 
 
 @contextmanager
-def report_interrupt(so_far: Callable[[], str]) -> Iterator[None]:
+def print_on_interrupt(so_far: Callable[[], str]) -> Iterator[None]:
     """A context in which Ctrl-C is told in one line, with what there is so far."""
     try:
         yield
@@ -55,12 +55,12 @@ def report_interrupt(so_far: Callable[[], str]) -> Iterator[None]:
         raise
 
 
-def returns_exit_code(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """The command with an exit code for whatever keeps it from its end, as `exit_code_of` gives it."""
-    return lambda options: exit_code_of(lambda: run(options))
+def wrap_for_exit_code(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """The command with an exit code for whatever keeps it from its end, as `run_for_exit_code` gives it."""
+    return lambda options: run_for_exit_code(lambda: run(options))
 
 
-def check_place(option: str, path: Path | None) -> None:
+def require_writable(option: str, path: Path | None) -> None:
     """Checks that a file could be written there, before anything runs. Raises ScenarioError: it could not."""
     from chaoslab.scenarios.located import ScenarioError
 
@@ -78,7 +78,7 @@ def check_place(option: str, path: Path | None) -> None:
         raise ScenarioError(f"{option} {path}: nothing can be written there: make it writable, or name another place")
 
 
-def rerun_options(options: argparse.Namespace) -> list[str]:
+def list_rerun_options(options: argparse.Namespace) -> list[str]:
     """The options on which a trial depends."""
     seed = ["--seed", str(options.seed)] if options.seed is not None else []
     return [*seed, *(word for setting in options.set for word in ("--set", setting))]

@@ -9,52 +9,45 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json
-from chaoslab.cli import _requirements, otlp
+from chaoslab.base.commandline import add_json_option
+from chaoslab.cli import _requirements
 
 if TYPE_CHECKING:
     from chaoslab.reports.gate import Gate
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds both options, and those of the gate."""
-    as_json(parser)
+    add_json_option(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print five lines at most")
-    otlp.add_live(parser)
-    _requirements.arguments(parser)
+    _requirements.add_options(parser)
 
 
 def is_apart(options: argparse.Namespace) -> bool:
     """Tells if the trials are run in one process, which is the virtual world's. The parts of the others are processes
     of their own."""
-    from chaoslab.config.settings import inherited
-    from chaoslab.execution.spec import is_of_one_process
+    from chaoslab.config.settings import copy_environment
+    from chaoslab.execution.spec import is_single_process
 
     # The command line counts more than the environment.
     world_setting = {
-        "WORLD": inherited().get("WORLD"),
+        "WORLD": copy_environment().get("WORLD"),
         **dict(setting.split("=", 1) for setting in options.settings if "=" in setting),
     }
-    return is_of_one_process(getattr(options, "world", None) or world_setting["WORLD"])
+    return is_single_process(getattr(options, "world", None) or world_setting["WORLD"])
 
 
-def run(settings: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
+def run_lab(settings: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     """Runs the lab with these settings, and prints what the options ask for; returns the exit code."""
-    from chaoslab.lab.launch import LOGS
-
-    return otlp.sending(options, LOGS, lambda: _run(settings, options, ruled=ruled))
-
-
-def _run(settings: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
-    from chaoslab.config.settings import with_variables
-    from chaoslab.lab.launch import start
+    from chaoslab.config.settings import set_variables
+    from chaoslab.lab.launch import start_lab
     from chaoslab.record.held import MAIN
 
     if not options.json and not options.quiet:
-        return start(settings, gate=ruled).code
+        return start_lab(settings, gate=ruled).code
     variables = {"COMPOSE_PROGRESS": "quiet"} if options.quiet else {}
-    with redirect_stdout(silent=options.quiet), with_variables(variables):
-        code, folder = start(settings, gate=ruled, quiet=options.quiet)
+    with redirect_stdout(silent=options.quiet), set_variables(variables):
+        code, folder = start_lab(settings, gate=ruled, quiet=options.quiet)
     if folder is not None and (folder / f"{MAIN}.log").exists():
         from chaoslab.cli import summary
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import make_type
-from chaoslab.base.parsers import parse_bounded
+from chaoslab.base.commandline import make_argument_type
+from chaoslab.base.parsers import parse_bounded_number
 
 if TYPE_CHECKING:
     from chaoslab.reports.gate import Gate
 
-SHARE = make_type(lambda text: parse_bounded(text, 0.0, 1.0, "a share from 0 to 1, as in 0.9"))
+SHARE = make_argument_type(lambda text: parse_bounded_number(text, 0.0, 1.0, "a share from 0 to 1, as in 0.9"))
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     add = parser.add_argument
     add("--min-correct", type=SHARE, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9")
@@ -23,22 +23,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=parse_outcomes,
         default=(),
         metavar="OUTCOMES",
-        help="exit code 1 if a trial ends so: harm,wrong,failed,hung …",
+        help="exit code 1 if a trial has one of these outcomes: harm,wrong,failed,hung …",
     )
 
 
-def gate_of(options: argparse.Namespace) -> Gate:
+def build_gate(options: argparse.Namespace) -> Gate:
     """The gate that the options describe."""
     from chaoslab.reports.gate import Gate
 
     return Gate(options.min_correct, options.fail_on)
 
 
-def gate_or_default(options: argparse.Namespace) -> Gate:
+def build_gate_or_default(options: argparse.Namespace) -> Gate:
     """The same; where the options ask for nothing, the requirements that hold by themselves."""
     from chaoslab.reports.gate import BY_ITSELF
 
-    return gate_of(options) or BY_ITSELF
+    return build_gate(options) or BY_ITSELF
 
 
 def parse_outcomes(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The folder of runs, the reports beside their logs, the cluster and the cost: of the commands that run scenarios."""
+"""The folder of runs, the reports beside their logs, and the cluster: of the commands that make runs."""
 
 from __future__ import annotations
 
@@ -7,29 +7,46 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from chaoslab.base.commandline import parse_nonempty, path, print_json
-
-if TYPE_CHECKING:
-    from chaoslab.execution.estimate import CostEstimate
+from chaoslab.base.commandline import parse_nonempty, parse_path
 
 
-def add_logs(parser: argparse.ArgumentParser, help_text: str) -> None:
-    """Adds `--logs` and `--no-logs`. `help_text`: the help of the first."""
-    parser.add_argument("--logs", type=path, default=Path("logs"), help=f"{help_text} (default: %(default)s)")
-    parser.add_argument("--no-logs", dest="logs", action="store_const", const=None, help="write no runs")
+def add_logs_option(
+    parser: argparse.ArgumentParser,
+    help_text: str = "the folder of runs",
+    *,
+    default: str = "logs",
+    optional: bool = False,
+) -> None:
+    """Adds `--logs`. `optional`: and `--no-logs`, of a command that makes runs whose logs nothing else needs."""
+    parser.add_argument("--logs", type=parse_path, default=Path(default), help=f"{help_text} (default: %(default)s)")
+    if optional:
+        parser.add_argument("--no-logs", dest="logs", action="store_const", const=None, help="keep no logs")
 
 
-def add_keep(parser: argparse.ArgumentParser) -> None:
+@contextmanager
+def open_logs_folder(logs: Path | None) -> Iterator[Path]:
+    """A context with the folder for a run whose verdict is read from its log: a temporary one with `--no-logs`."""
+    if logs is not None:
+        yield logs
+        return
+    with TemporaryDirectory(prefix="chaoslab-") as folder:
+        yield Path(folder)
+
+
+def add_keep_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--keep`."""
     parser.add_argument(
-        "--keep", choices=("all", "failed"), default="all",
-        help="failed: of trials that ended well only beginning, effects, answer and counts (default: %(default)s)",
-    )  # fmt: skip
+        "--keep",
+        choices=("all", "failed"),
+        default="all",
+        help="failed: of passed trials log only beginning, effects, answer and counts (default: %(default)s)",
+    )
 
 
-def log_form_of(options: argparse.Namespace) -> dict[str, Any]:
+def get_log_options(options: argparse.Namespace) -> dict[str, Any]:
     """The form of the logs, if any are written."""
     return {} if options.logs is None else {"keep": options.keep}
 
@@ -43,18 +60,18 @@ def make_logs_folder(logs: Path | None) -> None:
     (logs / ".gitignore").write_text("*\n")
 
 
-def print_report(folder: Path | None, *, quiet: bool = False, failed: bool = False) -> None:
+def write_html_report(folder: Path | None, *, quiet: bool = False, failed: bool = False) -> None:
     """Writes the HTML of a run into its folder, and says where, or why there is none. `quiet`: only writes it.
     `failed`: says what to change first, too, if the run shows that."""
     from chaoslab.reports import formats
-    from chaoslab.reports.page import wrap
+    from chaoslab.reports.page import wrap_text
 
     if folder is None:
         return
     try:
-        file, contents = formats.write_html_beside(folder)
+        file, contents = formats.write_html_report(folder)
         remedies = [advice.do for advice in contents.advice if failed and not advice.of_run]
-        remedy_lines = wrap(f"change first: {remedies[0]}") if remedies else []
+        remedy_lines = wrap_text(f"change first: {remedies[0]}") if remedies else []
         message = "\n".join([*remedy_lines, f"report {file}"])
     except OSError as error:
         message, quiet = f"report none: {error}", False
@@ -66,12 +83,12 @@ LEAST = 2
 """One process would be this one."""
 
 
-def add_cluster(parser: argparse.ArgumentParser) -> None:
+def add_cluster_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster",
         type=parse_nonempty,
         metavar="ADDRESS",
-        help="local, or a Dask scheduler's address: its workers do it",
+        help="local, or a Dask scheduler's address: its workers run the trials",
     )
 
 
@@ -86,30 +103,14 @@ def use_cluster(options: argparse.Namespace, folders: Iterable[Path | None]) -> 
     from chaoslab.execution.cluster import NoCluster, cluster
     from chaoslab.scenarios.located import ScenarioError
 
-    def tell(text: str) -> None:
+    def print_to_stderr(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
     module_folders = list(dict.fromkeys(folder for folder in folders if folder is not None))
     try:
         workers = options.jobs if options.jobs > 1 else None
-        with cluster(options.cluster, workers=workers, folders=module_folders, tell=tell) as width:
+        with cluster(options.cluster, workers=workers, folders=module_folders, tell=print_to_stderr) as width:
             options.jobs = max(LEAST, width)
             yield
     except (NoCluster, Incomplete) as error:
         raise ScenarioError(str(error)) from None
-
-
-def print_estimates(estimates: Iterable[CostEstimate], options: argparse.Namespace) -> int:
-    """Prints each estimate as it is made, and the sum of several; returns the exit code."""
-    from chaoslab.execution.estimate import sum_estimates
-
-    printed: list[CostEstimate] = []
-    for estimate in estimates:
-        printed.append(estimate)
-        if not options.json:
-            print("\n".join(estimate.lines()), flush=True)
-    if options.json:
-        print_json(estimates=[estimate.plain() for estimate in printed], sum=sum_estimates(printed).plain())
-    elif len(printed) > 1:
-        print("\n".join(sum_estimates(printed).lines()))
-    return 0

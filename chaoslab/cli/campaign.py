@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, parse_nonempty, path, print_json, refuse
-from chaoslab.cli._ended import returns_exit_code
-from chaoslab.cli._runs_written import make_logs_folder
+from chaoslab.base.commandline import add_json_option, parse_nonempty, parse_path, print_error, print_json
+from chaoslab.cli._ended import wrap_for_exit_code
+from chaoslab.cli._runs_written import add_logs_option, make_logs_folder
 
 if TYPE_CHECKING:
-    from chaoslab.campaigns.journal import JournalStory
+    from chaoslab.campaigns.journal import JournalContents
     from chaoslab.campaigns.load import Campaign
 
-HELP = "run experiments in a row or by a schedule, with a steady state, stop conditions and a rollback"
+HELP = "run experiments in sequence or on a schedule, with a steady state, stop conditions and rollback"
 EXAMPLE = "chaoslab campaign run shop.campaign.yml"
 CODES = {"held": 0, "unproven": 4, "not begun": 4, "broken": 3}
 """The exit codes of a campaign's ends; of all others it is 1."""
@@ -23,80 +23,78 @@ CODES = {"held": 0, "unproven": 4, "not begun": 4, "broken": 3}
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("do", choices=("run", "check", "status", "pause", "resume", "stop"), help="check runs nothing")
-    parser.add_argument("file", type=path, metavar="FILE", help="the campaign, in YAML, JSON or TOML")
-    parser.add_argument(
-        "--logs", type=path, default=Path("campaigns"),
-        help="the folder of campaigns, each with its runs, its journal and its page (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--fresh", action="store_true", help="with run: begin anew one that was broken off")
+    parser.add_argument("file", type=parse_path, metavar="FILE", help="the campaign, in YAML, JSON or TOML")
+    add_logs_option(parser, "the folder of campaigns, each with its runs, journal and page", default="campaigns")
+    parser.add_argument("--fresh", action="store_true", help="with run: restart an interrupted campaign")
     parser.add_argument("--why", type=parse_nonempty, metavar="TEXT", help="with stop and pause: the reason")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
-    as_json(parser)
+    add_json_option(parser)
 
 
-@returns_exit_code
+@wrap_for_exit_code
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.campaigns.load import load, to_plain
-    from chaoslab.reports.page import count
+    from chaoslab.campaigns.load import campaign_to_json, load_campaign
+    from chaoslab.reports.page import format_count
 
-    campaign = load(options.file)
+    campaign = load_campaign(options.file)
     if options.do == "check":
         if options.json:
-            print_json(**to_plain(campaign))
+            print_json(**campaign_to_json(campaign))
         else:
-            steps, probes = count(len(campaign.units), "step"), count(len(campaign.spec.steady), "probe")
+            steps, probes = format_count(len(campaign.units), "step"), format_count(len(campaign.spec.steady), "probe")
             print(f"{options.file}: {steps}, {probes}: nothing is wrong")
         return 0
     if options.do == "run":
         return _run_campaign(campaign, options)
-    from chaoslab.campaigns.journal import read
-    from chaoslab.campaigns.running import run_action
+    from chaoslab.campaigns.journal import read_journal
+    from chaoslab.campaigns.running import apply_campaign_action
 
-    folder = options.logs / campaign.slug
+    folder = options.logs / campaign.folder_name
     if options.do != "status":
         try:
             print(
-                f"{campaign.spec.campaign}: {run_action(folder, options.do, options.why or f'campaign {options.do}')}"
+                f"{campaign.spec.campaign}: "
+                f"{apply_campaign_action(folder, options.do, options.why or f'campaign {options.do}')}"
             )
         except LookupError as error:
-            return refuse(error)
+            return print_error(error)
         return 0
-    story = read(folder)
+    story = read_journal(folder)
     if not story.instance:
-        return refuse(LookupError(f"{campaign.spec.campaign} was never run in {options.logs}"))
+        return print_error(LookupError(f"{campaign.spec.campaign} was never run in {options.logs}"))
     return _print_report(campaign, story, folder, options)
 
 
 def _run_campaign(campaign: Campaign, options: argparse.Namespace) -> int:
-    from chaoslab.campaigns.running import AlreadyRunning, Runner
+    from chaoslab.campaigns.running import AlreadyRunning, CampaignRunner
 
     make_logs_folder(options.logs)
 
-    def tell(text: str) -> None:
+    def print_progress(text: str) -> None:
         if not options.quiet:
             print(text, file=sys.stderr, flush=True)
 
-    runner = Runner(campaign, options.logs, tell=tell)
+    runner = CampaignRunner(campaign, options.logs, tell=print_progress)
     try:
         story = runner.run(fresh=options.fresh)
     except AlreadyRunning as error:
-        return refuse(error)
+        return print_error(error)
     # What was done so far is told, and how much was taken back.
     except KeyboardInterrupt:
-        _print_report(campaign, runner.story, runner.folder, options)
+        _print_report(campaign, runner.journal_contents, runner.folder, options)
         raise
     return _print_report(campaign, story, runner.folder, options)
 
 
-def _print_report(campaign: Campaign, story: JournalStory, folder: Path, options: argparse.Namespace) -> int:
+def _print_report(campaign: Campaign, story: JournalContents, folder: Path, options: argparse.Namespace) -> int:
     """Prints the report, and returns the exit code."""
-    from chaoslab.campaigns.report import page, plain, text
+    from chaoslab.campaigns.report import journal_to_json, render_report_text, write_index_page
 
-    written = page(folder)
+    written = write_index_page(folder)
     if options.json:
-        print_json(campaign=campaign.spec.campaign, page=str(written or ""), **plain(story))
+        print_json(campaign=campaign.spec.campaign, page=str(written or ""), **journal_to_json(story))
     else:
-        print(text(story, campaign.spec.campaign))
+        print(render_report_text(story, campaign.spec.campaign))
         if written is not None:
             print(f"page {written}")
     # What was not undone is worst, whatever else the end says.

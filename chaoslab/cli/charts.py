@@ -2,9 +2,9 @@
 
 import argparse
 
-from chaoslab.base.commandline import RUN_HELP, path
+from chaoslab.base.commandline import RUN_HELP, parse_path
 
-HELP = "draw a run's charts, or lay several runs over each other"
+HELP = "draw a run's charts, or overlay those of several runs"
 EXAMPLE = "chaoslab charts latest latest~1 --out charts"
 
 
@@ -12,8 +12,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--out",
-        type=path,
-        help="where to (default: logs/<run>/charts, and charts too for the latest run; several runs: charts)",
+        type=parse_path,
+        help="output folder (default: logs/<run>/charts, for the latest run also charts; several runs: charts)",
     )
 
 

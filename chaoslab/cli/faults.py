@@ -5,37 +5,37 @@ import os
 from collections.abc import Sequence
 from itertools import groupby
 
-from chaoslab.base.commandline import as_json, print_json, refuse, seed, whole_number
+from chaoslab.base.commandline import add_json_option, make_integer_type, print_error, print_json, seed
 
-HELP = "list all faults, tell of one, or check that they arrive"
+HELP = "list all faults, describe one, or check that they arrive"
 EXAMPLE = "chaoslab faults latency lost_reply"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("what", nargs="*", metavar="NAME", help="a fault, or check and the faults to check (all)")
-    add("--calls", type=whole_number(3, 10**9), help="check: so many calls of each fault through each seam (20000)")
-    add("--jobs", type=whole_number(1, 1024), default=os.cpu_count() or 1, help="check: processes (%(default)s)")
-    add("--seed", type=seed, default=1, help="check: of all dice (%(default)s)")
+    add("what", nargs="*", metavar="NAME", help="a fault; or `check` and the faults to check (default: all)")
+    add("--calls", type=make_integer_type(3, 10**9), help="check: calls of each fault through each seam (20000)")
+    add("--jobs", type=make_integer_type(1, 1024), default=os.cpu_count() or 1, help="check: processes (%(default)s)")
+    add("--seed", type=seed, default=1, help="check: seed of all dice (%(default)s)")
     add("-q", "--quiet", action="store_true", help="check: print five lines at most")
-    as_json(parser)
+    add_json_option(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base.interrupts import heard_outside_imports
+    from chaoslab.base.interrupts import interrupt_outside_imports
 
     checks, *names = options.what or [None]
     try:
         if checks == "check":
-            return _check(options, names)
+            return _check_faults(options, names)
         if options.calls is not None:
             options.parser.error("--calls has no effect without check")
-        with heard_outside_imports():
-            from chaoslab.core.fault import load
+        with interrupt_outside_imports():
+            from chaoslab.core.fault import load_fault
             from chaoslab.reports import fault_pages
 
             if options.json:
-                print_json(faults=fault_pages.catalogue_data([checks, *names] if checks is not None else []))
+                print_json(faults=fault_pages.catalogue_to_json([checks, *names] if checks is not None else []))
                 return 0
             if checks is None:
                 print(fault_pages.render_catalogue(), end="")
@@ -43,44 +43,45 @@ def run(options: argparse.Namespace) -> int:
             # All before the first page: a wrong name prints nothing else.
             fault_names = [checks, *names]
             for name in fault_names:
-                load(name)
+                load_fault(name)
             for name in fault_names:
                 print(
-                    fault_pages.render_page(name, _example_exchanges(name)), end="\n" if name != fault_names[-1] else ""
+                    fault_pages.render_fault_page(name, _list_example_calls(name)),
+                    end="\n" if name != fault_names[-1] else "",
                 )
     except LookupError as error:
-        return refuse(error)
+        return print_error(error)
     return 0
 
 
-def _example_exchanges(name: str) -> Sequence[tuple[str, Sequence[str]]]:
+def _list_example_calls(name: str) -> Sequence[tuple[str, Sequence[str]]]:
     """A call that meets the fault, at each seam that takes it."""
     from chaoslab.execution import delivery
 
-    return delivery.show_seams(name)
+    return delivery.list_seam_examples(name)
 
 
-def _check(options: argparse.Namespace, names: list[str]) -> int:
+def _check_faults(options: argparse.Namespace, names: list[str]) -> int:
     """The exit code is 1 if a fault was not delivered, or not at the rate that was configured."""
     from chaoslab.analysis.measures.delivery import DeliveryCounts
     from chaoslab.execution import delivery
     from chaoslab.execution.forked import make_executor
     from chaoslab.reports import fault_check
 
-    cells = delivery.plan_cells(names, calls=options.calls or delivery.CALLS, seed=options.seed)
+    cells = delivery.plan_delivery_cells(names, calls=options.calls or delivery.CALLS, seed=options.seed)
     silent = options.quiet or options.json
     if not silent:
-        print(fault_check.render_head(delivery.CHANCES), flush=True)
+        print(fault_check.render_header_row(delivery.CHANCES), flush=True)
     counts: list[DeliveryCounts] = []
-    results = make_executor(options.jobs).map(delivery.Check(), cells)
+    results = make_executor(options.jobs).map(delivery.DeliveryCheck(), cells)
     for _, results_of_fault in groupby(results, lambda result: (result.cell.fault, result.cell.seam)):
         group = list(results_of_fault)
         counts += group
         if not silent:
             print(fault_check.render_row(group, len(cells)), flush=True)
-    text, well = fault_check.render_foot(counts)
+    text, well = fault_check.render_check_summary(counts)
     if options.json:
-        print_json(delivered=well, cells=fault_check.check_data(counts))
+        print_json(delivered=well, cells=fault_check.results_to_json(counts))
     else:
         print(text)
     return 0 if well else 1

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import as_json, parse_nonempty, path, print_json, refuse, whole_number
+from chaoslab.base.commandline import (
+    add_json_option,
+    make_integer_type,
+    parse_nonempty,
+    parse_path,
+    print_error,
+    print_json,
+)
+from chaoslab.cli._runs_written import add_logs_option
 
 if TYPE_CHECKING:
     from chaoslab.memory.store import Memory
@@ -22,46 +30,51 @@ SHOWN = 40
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "does", metavar="ACTION", nargs="?", choices=DOES, default="show",
+        "does",
+        metavar="ACTION",
+        nargs="?",
+        choices=DOES,
+        default="show",
         help="show (the default), add, note, predict, forget, archive or export",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "what", metavar="WHAT", nargs="*", type=parse_nonempty,
+        "what",
+        metavar="WHAT",
+        nargs="*",
+        type=parse_nonempty,
         help="add: folders of runs; note: a text; predict: a run's folder or a scenario's file; forget: a run; show: a "
         "table (lessons, components, ranges, relations, experiments or runs)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--logs", type=path, default=Path("logs"), help="the folder of the memory (default: %(default)s)"
     )
-    parser.add_argument("--before", metavar="DATE", help="archive: leave out runs that began earlier, as in 2026-06-01")
+    add_logs_option(parser, "the folder of runs and of the memory")
+    parser.add_argument("--before", metavar="DATE", help="archive: drop runs that began earlier, as in 2026-06-01")
     parser.add_argument("--subject", type=parse_nonempty, help="forget, show, note: this agent")
     parser.add_argument("--target", type=parse_nonempty, help="forget, show, note: this target")
-    parser.add_argument("--fault", type=parse_nonempty, help="note: the fault that was met there")
+    parser.add_argument("--fault", type=parse_nonempty, help="note: the fault that it met")
     for name, meaning in (
         ("tried", "trials met it alone (1)"),
         ("bad", "of them ended badly (0)"),
         ("harm", "did harm (0)"),
     ):
-        parser.add_argument(f"--{name}", type=whole_number(0, 10**6), metavar="N", help=f"note: so many {meaning}")
-    parser.add_argument("--again", action="store_true", help="add: also runs that were forgotten or archived")
-    parser.add_argument("--out", type=path, metavar="FILE", help="export: the file, by default stdout")
-    as_json(parser)
+        parser.add_argument(f"--{name}", type=make_integer_type(0, 10**6), metavar="N", help=f"note: so many {meaning}")
+    parser.add_argument("--again", action="store_true", help="add: also forgotten and archived runs")
+    parser.add_argument("--out", type=parse_path, metavar="FILE", help="export: the file, by default stdout")
+    add_json_option(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.cli._ended import exit_code_of
+    from chaoslab.cli._ended import run_for_exit_code
 
-    return exit_code_of(lambda: _run(options), LookupError, ValueError)
+    return run_for_exit_code(lambda: _run_action(options), LookupError, ValueError)
 
 
-def _run(options: argparse.Namespace) -> int:
-    from chaoslab.memory.store import FILE, Memory, memory, note
+def _run_action(options: argparse.Namespace) -> int:
+    from chaoslab.memory.store import FILE, Memory, add_note, memory
 
     if options.does == "add":
         store = Memory(options.logs / FILE, make=True)
         if store.laid_aside:
             print(f"{store.path} is made anew; the old one: {store.laid_aside}", file=sys.stderr)
-        added = store.add(_folders(options.what or [str(options.logs)]), again=options.again)
+        added = store.add(_find_run_folders(options.what or [str(options.logs)]), again=options.again)
         for skip_reason in added.skipped:
             print(f"skipped: {skip_reason}", file=sys.stderr)
         if options.json:
@@ -72,19 +85,23 @@ def _run(options: argparse.Namespace) -> int:
     if options.does == "note":
         evidence = {name: getattr(options, name) for name in ("target", "fault", "tried", "bad", "harm")}
         evidence = {name: value for name, value in evidence.items() if value is not None}
-        note(options.logs, options.subject or "", " ".join(options.what), **evidence)
+        add_note(options.logs, options.subject or "", " ".join(options.what), **evidence)
         print(f"noted: {options.logs / FILE}")
         return 0
     store = memory(options.logs)
-    return {"show": _show, "predict": _predict, "forget": _forget, "archive": _archive, "export": _export}[
-        options.does
-    ](store, options)
+    return {
+        "show": _print_table,
+        "predict": _print_prediction,
+        "forget": _forget_runs,
+        "archive": _archive_runs,
+        "export": _export_tables,
+    }[options.does](store, options)
 
 
-def _folders(names: Sequence[str]) -> list[Path]:
+def _find_run_folders(names: Sequence[str]) -> list[Path]:
     """The folders of runs that are meant: those given, and those in a folder of runs."""
     from chaoslab.record import runs
-    from chaoslab.record.lines import log_files
+    from chaoslab.record.lines import list_log_files
 
     folders: list[Path] = []
     for named_path in map(Path, names):
@@ -95,18 +112,18 @@ def _folders(names: Sequence[str]) -> list[Path]:
         if named_path.is_dir():
             folders += (
                 [named_path]
-                if log_files(named_path) or (named_path / "run.json").is_file()
+                if list_log_files(named_path) or (named_path / "run.json").is_file()
                 # Oldest first: evidence is kept in the order of the runs.
-                else reversed(runs.newest_first(named_path))
+                else reversed(runs.list_runs_newest_first(named_path))
             )
     return folders
 
 
-def _show(store: Memory, options: argparse.Namespace) -> int:
+def _print_table(store: Memory, options: argparse.Namespace) -> int:
     (table, *extra_tables) = options.what or ["lessons"]
     if extra_tables:
-        return refuse(ValueError(f"show takes one table, and these are {len(options.what)}"))
-    columns, rows = store.rows(table)
+        return print_error(ValueError(f"show takes one table, and these are {len(options.what)}"))
+    columns, rows = store.read_table(table)
     for name in ("subject", "target"):
         filter_value = getattr(options, name)
         if filter_value and name in columns:
@@ -118,34 +135,36 @@ def _show(store: Memory, options: argparse.Namespace) -> int:
     if table == "lessons":
         lines = [f"{subject}: {lesson}" for subject, _, lesson in rows[:SHOWN]]
     else:
-        lines = [" | ".join(columns), *(" | ".join(map(_cell, row)) for row in rows[:SHOWN])]
+        lines = [" | ".join(columns), *(" | ".join(map(_format_cell, row)) for row in rows[:SHOWN])]
     print("\n".join(lines))
     if len(rows) > SHOWN:
         print(f"and {len(rows) - SHOWN} more: --json has all")
     return 0
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     return "–" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _predict(store: Memory, options: argparse.Namespace) -> int:
+def _print_prediction(store: Memory, options: argparse.Namespace) -> int:
     from chaoslab.memory.planning import predict_run, predict_scenario
-    from chaoslab.memory.plans import prediction_to_plain
-    from chaoslab.reports.places import find_run
-    from chaoslab.scenarios.load import load
+    from chaoslab.memory.plans import prediction_to_dict
+    from chaoslab.reports.places import find_run_folder
+    from chaoslab.scenarios.load import load_file_scenarios
     from chaoslab.scenarios.located import SUFFIXES
 
     if len(options.what) != 1:
-        return refuse(ValueError("predict takes one run's folder, or one scenario's file"))
+        return print_error(ValueError("predict takes one run's folder, or one scenario's file"))
     (subject,) = options.what
     if Path(subject).suffix in SUFFIXES:
-        predictions = [(scenario.name, predict_scenario(store, scenario)) for scenario in load(Path(subject))]
-        data = [{"name": name, **prediction_to_plain(prediction)} for name, prediction in predictions]
+        predictions = [
+            (scenario.name, predict_scenario(store, scenario)) for scenario in load_file_scenarios(Path(subject))
+        ]
+        data = [{"name": name, **prediction_to_dict(prediction)} for name, prediction in predictions]
         lines = [f"{name}: {prediction}" for name, prediction in predictions]
     else:
-        run_prediction = predict_run(store, find_run(subject, logs=options.logs))
-        data, lines = [{"name": subject, **run_prediction.plain()}], [f"{subject}: {run_prediction}"]
+        run_prediction = predict_run(store, find_run_folder(subject, logs=options.logs))
+        data, lines = [{"name": subject, **run_prediction.to_dict()}], [f"{subject}: {run_prediction}"]
     if options.json:
         print_json(predictions=data)
     else:
@@ -153,43 +172,43 @@ def _predict(store: Memory, options: argparse.Namespace) -> int:
     return 0
 
 
-def _forget(store: Memory, options: argparse.Namespace) -> int:
+def _forget_runs(store: Memory, options: argparse.Namespace) -> int:
     criteria = {
         "run": options.what[0] if options.what else "",
         "subject": options.subject or "",
         "target": options.target or "",
     }
     if sum(map(bool, criteria.values())) != 1 or len(options.what) > 1:
-        return refuse(ValueError("forget takes one of a run, --subject and --target"))
+        return print_error(ValueError("forget takes one of a run, --subject and --target"))
     forgotten_count = store.forget(**criteria)
     print(f"forgotten: {forgotten_count} {'experiments' if options.target else 'runs'}")
     return 0
 
 
-def _archive(store: Memory, options: argparse.Namespace) -> int:
-    from chaoslab.base.parsers import moment
+def _archive_runs(store: Memory, options: argparse.Namespace) -> int:
+    from chaoslab.base.parsers import parse_moment
 
     if not options.before:
-        return refuse(ValueError("archive needs --before DATE, as in 2026-06-01"))
+        return print_error(ValueError("archive needs --before DATE, as in 2026-06-01"))
     try:
-        before = moment(options.before)
+        before = parse_moment(options.before)
     except ValueError as error:
-        return refuse(ValueError(f"--before {options.before[:60]} should be {error}"))
+        return print_error(ValueError(f"--before {options.before[:60]} should be {error}"))
     print(f"archived: {store.archive(before)} runs")
     return 0
 
 
-def _export(store: Memory, options: argparse.Namespace) -> int:
+def _export_tables(store: Memory, options: argparse.Namespace) -> int:
     import json
 
     from chaoslab.base import files
-    from chaoslab.cli._ended import check_place
+    from chaoslab.cli._ended import require_writable
     from chaoslab.memory.store import TABLES
 
-    check_place("--out", options.out)
+    require_writable("--out", options.out)
     tables = {}
     for table in TABLES:
-        columns, rows = store.rows(table)
+        columns, rows = store.read_table(table)
         tables[table] = [dict(zip(columns, row, strict=True)) for row in rows]
     if options.out is None:
         print_json(**tables)

@@ -6,13 +6,21 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import as_json, parse_nonempty, path, print_json, refuse, seed, whole_number
-from chaoslab.cli._ended import report_interrupt, returns_exit_code
+from chaoslab.base.commandline import (
+    add_json_option,
+    make_integer_type,
+    parse_nonempty,
+    parse_path,
+    print_error,
+    print_json,
+    seed,
+)
+from chaoslab.cli._ended import print_on_interrupt, wrap_for_exit_code
 
 if TYPE_CHECKING:
     from chaoslab.search.proof import Proof
 
-HELP = "run the map of an agent again on another one, or with a mitigation around its functions"
+HELP = "repeat an exploration on a changed agent, or with mitigations around its functions"
 EXAMPLE = "chaoslab prove refund.chaos.yml --agent shop.agent:careful"
 IS_APART = True
 OPENED = 1
@@ -22,51 +30,53 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("what", metavar="RUN|SCENARIO", type=parse_nonempty, help="a run of chaoslab explore, or a scenario's file")
     add("--agent", type=parse_nonempty, metavar="NAME", help="the changed agent, as module:name")
-    add("--fresh", type=parse_nonempty, metavar="NAME", help="what makes the changed agent, as module:name")
+    add("--fresh", type=parse_nonempty, metavar="NAME", help="the factory of the changed agent, as module:name")
     add("--try", dest="tries", type=parse_nonempty, metavar="LIST", help="key,no-retry,read-first,backoff,deadline")
-    add("-n", "--trials", type=whole_number(1, 1_000_000), help="the most trials of the exploration (4000)")
-    add("--resume", type=path, metavar="RUN", help="an exploration of the agent as it was")
-    add("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
-    add("--jobs", type=whole_number(1, 1024), default=1, help="processes (%(default)s)")
-    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
-    add("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
+    add("-n", "--trials", type=make_integer_type(1, 1_000_000), help="at most this many trials (4000)")
+    add("--resume", type=parse_path, metavar="RUN", help="an earlier exploration of the unchanged agent")
+    add("--seed", type=seed, help="seed of all dice, instead of the scenario's")
+    add("--jobs", type=make_integer_type(1, 1024), default=1, help="processes (%(default)s)")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value instead of its own")
+    add("-k", dest="only", default="", metavar="TEXT", help="only the scenario with this text in its name")
     add("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
-    as_json(parser)
+    add_json_option(parser)
 
 
-@returns_exit_code
+@wrap_for_exit_code
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base.registry import did_you_mean
-    from chaoslab.cli.explore import Teller
+    from chaoslab.base.registry import suggest_name
+    from chaoslab.cli.explore import ProgressPrinter
     from chaoslab.execution.prove import MITIGATIONS
-    from chaoslab.scenarios.exploring import explore, prove
-    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.exploring import explore_scenario, rerun_exploration_on_change
+    from chaoslab.scenarios.load import load_file_scenarios
 
     try:
-        file, budget = _load_subject(options)
+        file, budget = _find_scenario_and_budget(options)
     except LookupError as error:
-        return refuse(error)
+        return print_error(error)
     changed_agent = [f"{key}={value}" for key, value in (("agent", options.agent), ("fresh", options.fresh)) if value]
     tries = options.tries.split(",") if options.tries else []
     if len(changed_agent) + bool(tries) != 1:
-        return refuse(ValueError("prove takes one of --agent, --fresh and --try"))
+        return print_error(ValueError("prove takes one of --agent, --fresh and --try"))
     # All before the first exploration, which may take long.
     for mitigation in tries:
         if mitigation not in MITIGATIONS:
-            return refuse(LookupError(f"--try has '{mitigation:.40}': {did_you_mean(mitigation, MITIGATIONS)}"))
+            return print_error(LookupError(f"--try has '{mitigation:.40}': {suggest_name(mitigation, MITIGATIONS)}"))
     proofs: list[Proof] = []
-    mended_scenarios = load(file, changed=[*options.set, *changed_agent])
+    mended_scenarios = load_file_scenarios(file, changed=[*options.set, *changed_agent])
     # Pairs by their order: a change of the agent leaves the scenarios as many.
-    for scenario, mended in zip(load(file, changed=options.set), mended_scenarios, strict=True):
+    for scenario, mended in zip(load_file_scenarios(file, changed=options.set), mended_scenarios, strict=True):
         if options.only not in scenario.name:
             continue
-        tell = None if options.quiet else Teller()
-        with report_interrupt(lambda: f"{len(proofs)} proofs are done, and none is kept"):
-            exploration = explore(
+        tell = None if options.quiet else ProgressPrinter()
+        with print_on_interrupt(lambda: f"{len(proofs)} proofs are done, and none is kept"):
+            exploration = explore_scenario(
                 scenario, seed=options.seed, jobs=options.jobs, resume=options.resume, tell=tell, **budget
             )
             new_proofs = [
-                prove(scenario, mended, exploration, mitigation=mitigation, seed=options.seed, jobs=options.jobs)
+                rerun_exploration_on_change(
+                    scenario, mended, exploration, mitigation=mitigation, seed=options.seed, jobs=options.jobs
+                )
                 for mitigation in (tries or [""])
             ]
         proofs.extend(new_proofs)
@@ -74,27 +84,27 @@ def run(options: argparse.Namespace) -> int:
             print(scenario.name)
             print("\n".join(line for mitigation in new_proofs for line in mitigation.in_words()))
             if tries:
-                print(_name_best([mitigation.what for mitigation in new_proofs if mitigation.holds]))
+                print(_describe_mitigations([mitigation.what for mitigation in new_proofs if mitigation.holds]))
     if not proofs:
-        return refuse(LookupError(f"no scenario of {file} has '{options.only}' in its name"))
+        return print_error(LookupError(f"no scenario of {file} has '{options.only}' in its name"))
     if options.json:
         print_json(proofs=[mitigation.data() for mitigation in proofs])
     return 0 if any(mitigation.holds for mitigation in proofs) else OPENED
 
 
-def _load_subject(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
+def _find_scenario_and_budget(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     """The scenario's file, and the budget of its exploration. A run fills in the options with which it was explored,
     and hardly any trial is added to it. Raises LookupError: there is no such run, or it is no exploration of a
     scenario."""
     from chaoslab.cli import explore
-    from chaoslab.record.runs import command_of
-    from chaoslab.reports.places import find_run
+    from chaoslab.record.runs import read_rerun_command
+    from chaoslab.reports.places import find_run_folder
     from chaoslab.scenarios.located import SUFFIXES
 
     if Path(options.what).suffix in SUFFIXES:
         return Path(options.what), {"trials": options.trials}
-    folder = find_run(options.what)
-    if not (command_words := command_of(folder)):
+    folder = find_run_folder(options.what)
+    if not (command_words := read_rerun_command(folder)):
         raise LookupError(f"{folder} holds no exploration of a scenario: give one that chaoslab explore has finished")
     # Its words are read by the options of explore, as they were typed then.
     parser = argparse.ArgumentParser()
@@ -114,7 +124,7 @@ def _load_subject(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     }
 
 
-def _name_best(mitigations: list[str]) -> str:
+def _describe_mitigations(mitigations: list[str]) -> str:
     return (
         f"closes failures and opens none: {', '.join(mitigations)}"
         if mitigations

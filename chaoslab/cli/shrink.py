@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, parse_nonempty, path, print_json, seed
-from chaoslab.cli._ended import report_interrupt, returns_exit_code, select_scenario
+from chaoslab.base.commandline import add_json_option, parse_nonempty, parse_path, print_json, seed
+from chaoslab.cli._ended import print_on_interrupt, select_scenario, wrap_for_exit_code
 
 if TYPE_CHECKING:
     from chaoslab.execution.explore import FoundFailure
     from chaoslab.scenarios.scenario import Scenario
 
-HELP = "leave out of a trial that failed all faults that it does not need, and write a test that shows it"
+HELP = "reduce a failed trial to the faults that it needs, and print a test that reproduces it"
 EXAMPLE = "chaoslab shrink latest --trial p1.r7"
 IS_APART = True
 
@@ -22,24 +22,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     named = "a run of a scenario, in logs/ or by its path, or a scenario's file (%(default)s)"
     parser.add_argument("what", metavar="RUN|SCENARIO", type=parse_nonempty, nargs="?", default="latest", help=named)
     parser.add_argument("--trial", default="", metavar="K", help="the trial, as 7 or p1.r7")
-    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
-    parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
-    parser.add_argument("--test", type=path, metavar="FILE", help="write the test into this file, too")
-    as_json(parser)
+    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, instead of the scenario's")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value instead of its own")
+    parser.add_argument(
+        "-k", dest="only", default="", metavar="TEXT", help="only the scenario with this text in its name"
+    )
+    parser.add_argument("--test", type=parse_path, metavar="FILE", help="write the test into this file, too")
+    add_json_option(parser)
 
 
-@returns_exit_code
+@wrap_for_exit_code
 def run(options: argparse.Namespace) -> int:
     from chaoslab.reports.formats import write_file
-    from chaoslab.scenarios.exploring import build_rerun_command, failure_to_plain, render_pytest, shrink
+    from chaoslab.scenarios.exploring import build_rerun_command, failure_to_json, render_pytest, shrink_failing_trial
 
-    scenario, number = _load_chosen(options)
-    with report_interrupt(lambda: f"the cause of trial {number} is not found yet, and nothing was written"):
-        failure = shrink(scenario, number, seed=options.seed)
+    scenario, number = _load_scenario(options)
+    with print_on_interrupt(lambda: f"the cause of trial {number} is not found yet, and nothing was written"):
+        failure = shrink_failing_trial(scenario, number, seed=options.seed)
     test = render_pytest(scenario, failure, changed=options.set)
     if options.json:
-        print_json(**failure_to_plain(failure, build_rerun_command(scenario, failure, changed=options.set)), test=test)
+        print_json(**failure_to_json(failure, build_rerun_command(scenario, failure, changed=options.set)), test=test)
     else:
         print(render_failure(scenario, failure, options.set, test))
     if options.test is not None:
@@ -57,9 +59,6 @@ def render_failure(scenario: Scenario, failure: FoundFailure, changed: list[str]
         lines.append(f"{contrast}{'' if contrast.holds else ': on other chance it is not shown to be the cause'}")
     if not failure.shown_fails:
         lines.append(f"the trial shown here did not fail: {failure.trial.outcome}")
-    if len(failure.shares) > 1:
-        lines += ["what each fault of the trial had to do with it:", *(f"  {share}" for share in failure.shares)]
-        lines += ["what each call had to do with it:", *(f"  {share}" for share in failure.by_call)]
     lines += [
         "",
         failure.story().rstrip(),
@@ -71,12 +70,12 @@ def render_failure(scenario: Scenario, failure: FoundFailure, changed: list[str]
     return "\n".join(lines)
 
 
-def _load_chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
+def _load_scenario(options: argparse.Namespace) -> tuple[Scenario, int]:
     """The scenario and the number of the trial, from 1."""
     from chaoslab.cli import test as test_command
-    from chaoslab.reports.places import find_run
+    from chaoslab.reports.places import find_run_folder
     from chaoslab.scenarios.exploring import find_rerun_arguments
-    from chaoslab.scenarios.load import load
+    from chaoslab.scenarios.load import load_file_scenarios
     from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 
     if Path(options.what).suffix not in SUFFIXES:
@@ -84,7 +83,7 @@ def _load_chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
         parser = argparse.ArgumentParser()
         test_command.arguments(parser)
         try:
-            rerun_arguments = parser.parse_args(find_rerun_arguments(find_run(options.what), options.trial))
+            rerun_arguments = parser.parse_args(find_rerun_arguments(find_run_folder(options.what), options.trial))
         except LookupError as error:
             raise ScenarioError(str(error.args[0])) from None
         options.what, options.trial, options.only = (
@@ -101,4 +100,6 @@ def _load_chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
     number = options.trial.rpartition("r")[2] or "1"
     if not number.isdecimal() or int(number) < 1:
         raise ScenarioError(f"--trial {options.trial} should be a number from 1, or a key such as p1.r7")
-    return select_scenario(load(Path(options.what), changed=options.set), options.only, options.what), int(number)
+    return select_scenario(
+        load_file_scenarios(Path(options.what), changed=options.set), options.only, options.what
+    ), int(number)

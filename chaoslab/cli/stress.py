@@ -4,47 +4,43 @@ import argparse
 import json
 import sys
 
-from chaoslab.base.commandline import PROVES_NOTHING, as_json, path, refuse, seed, whole_number
-from chaoslab.base.parsers import chaos_level
-from chaoslab.cli import otlp
-from chaoslab.cli._ended import check_place, exit_code_of, report_interrupt
+from chaoslab.base.commandline import PROVES_NOTHING, add_json_option, make_integer_type, parse_path, print_error, seed
+from chaoslab.base.parsers import parse_chaos_level
+from chaoslab.cli._ended import print_on_interrupt, require_writable, run_for_exit_code
 from chaoslab.cli._runs_written import (
-    add_cluster,
-    add_keep,
-    add_logs,
-    log_form_of,
+    add_cluster_option,
+    add_keep_option,
+    add_logs_option,
+    get_log_options,
     make_logs_folder,
-    print_estimates,
-    print_report,
     use_cluster,
+    write_html_report,
 )
 
-HELP = "run a scenario at rising levels of chaos and tell where it breaks"
+HELP = "run a scenario at rising levels of chaos, and measure where it breaks"
 EXAMPLE = "chaoslab stress refund.chaos.yml --iterations 200"
 IS_APART = True
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="SCENARIO", type=path, help="a scenario file")
+    parser.add_argument("file", metavar="SCENARIO", type=parse_path, help="a scenario file")
     parser.add_argument(
-        "--iterations", type=whole_number(1, 1_000_000), default=50, help="trials at each level (%(default)s)"
+        "--iterations", type=make_integer_type(1, 1_000_000), default=50, help="trials at each level (%(default)s)"
     )
     parser.add_argument("--levels", type=_parse_levels, default="0,0.25,0.5,1,2", help="the levels (%(default)s)")
-    parser.add_argument("--seed", type=seed, help="of the faults' dice, in place of the scenario's own")
-    parser.add_argument("--jobs", type=whole_number(1, 1024), default=1, help="processes (%(default)s)")
-    add_cluster(parser)
-    parser.add_argument("--estimate", action="store_true", help="only tell what the trials would cost")
-    parser.add_argument("--chart", type=path, metavar="FILE", help="draw it too: a .png or .svg")
-    otlp.add_live(parser)
-    add_logs(parser, "where a run for each level is written, with a report.html")
-    add_keep(parser)
+    parser.add_argument("--seed", type=seed, help="seed of the faults' dice, instead of the scenario's")
+    parser.add_argument("--jobs", type=make_integer_type(1, 1024), default=1, help="processes (%(default)s)")
+    add_cluster_option(parser)
+    parser.add_argument("--chart", type=parse_path, metavar="FILE", help="also draw it, as .png or .svg")
+    add_logs_option(parser, "the folder of runs, one per level, each with a report.html", optional=True)
+    add_keep_option(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
-    as_json(parser)
+    add_json_option(parser)
 
 
 def _parse_levels(text: str) -> list[float]:
     try:
-        levels = [chaos_level(level_text) for level_text in text.split(",")]
+        levels = [parse_chaos_level(level_text) for level_text in text.split(",")]
     except ValueError:
         levels = []
     # Twice the same level would be one point of two runs.
@@ -56,58 +52,51 @@ def _parse_levels(text: str) -> list[float]:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
-    extras.check("chaoslab stress", *(["charts"] if options.chart else []))
+    extras.require_extras("chaoslab stress", *(["charts"] if options.chart else []))
     if options.chart and not options.chart.is_dir() and options.chart.suffix not in (".png", ".svg"):
-        return refuse(ValueError(f"--chart {options.chart} should end in .png or .svg; its table is printed"))
-    return otlp.sending(options, options.logs, lambda: exit_code_of(lambda: _run(options)))
+        return print_error(ValueError(f"--chart {options.chart} should end in .png or .svg; its table is printed"))
+    return run_for_exit_code(lambda: _run_stress(options))
 
 
-def _run(options: argparse.Namespace) -> int:
-    from chaoslab.scenarios.load import load
+def _run_stress(options: argparse.Namespace) -> int:
+    from chaoslab.scenarios.load import load_file_scenarios
     from chaoslab.scenarios.stress import (
         StressLevel,
-        draw_chart,
+        draw_pass_rate_chart,
         explain_unproven_levels,
         group_by_scenario,
+        levels_to_json,
         render_levels,
-        stress,
-        to_plain,
+        run_stress_levels,
     )
 
-    check_place("--chart", options.chart)
+    require_writable("--chart", options.chart)
     # Once before all levels, so that an error in the file is told at once.
-    load(options.file)
-    if options.estimate:
-        from chaoslab.scenarios.estimate import estimate_levels
-
-        estimate_options = {"seed": options.seed, "jobs": options.jobs, "logs": options.logs}
-        return print_estimates(
-            estimate_levels(options.file, options.levels, options.iterations, **estimate_options), options
-        )
+    load_file_scenarios(options.file)
     make_logs_folder(options.logs)
     levels: list[StressLevel] = []
     with (
-        report_interrupt(lambda: "; ".join(map(str, levels)) or "no level is done"),
+        print_on_interrupt(lambda: "; ".join(map(str, levels)) or "no level is done"),
         use_cluster(options, [options.file.parent]),
     ):
-        for step in stress(
+        for step in run_stress_levels(
             options.file,
             options.levels,
             options.iterations,
             seed=options.seed,
             jobs=options.jobs,
             logs=options.logs,
-            **log_form_of(options),
+            **get_log_options(options),
         ):
             levels.append(step)
             if not options.quiet:
                 print(step, file=sys.stderr, flush=True)
-            print_report(step.folder, quiet=options.quiet, failed=step.breaks)
-    print(json.dumps(to_plain(levels), indent=2) if options.json else render_levels(levels, brief=options.quiet))
+            write_html_report(step.folder, quiet=options.quiet, failed=step.is_broken)
+    print(json.dumps(levels_to_json(levels), indent=2) if options.json else render_levels(levels, brief=options.quiet))
     if options.chart:
         try:
-            draw_chart(levels, options.chart)
+            draw_pass_rate_chart(levels, options.chart)
         except OSError as error:
-            return refuse(OSError(f"{options.chart} cannot be written: {error.strerror}"))
+            return print_error(OSError(f"{options.chart} cannot be written: {error.strerror}"))
         print(f"chart {options.chart}", file=sys.stderr)
     return PROVES_NOTHING if any(map(explain_unproven_levels, group_by_scenario(levels).values())) else 0

@@ -2,31 +2,31 @@
 
 import argparse
 
-from chaoslab.base.commandline import RUN_HELP, as_json, refuse
+from chaoslab.base.commandline import RUN_HELP, add_json_option, print_error
 
-HELP = "a run's figures in a table"
+HELP = "print a run's figures in a table"
 EXAMPLE = "chaoslab summary latest~1"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
-    parser.add_argument("--full", action="store_true", help="all rows and items, in place of the first of each list")
-    as_json(parser)
+    parser.add_argument("--full", action="store_true", help="all rows and items, not only the first of each list")
+    add_json_option(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base.interrupts import heard_outside_imports
+    from chaoslab.base.interrupts import interrupt_outside_imports
 
     try:
-        with heard_outside_imports():
+        with interrupt_outside_imports():
             from chaoslab.reports.contents import Contents
             from chaoslab.reports.formats import json, terminal
 
-            contents = Contents.read(options.run, where=options.run)
+            contents = Contents.from_run_name(options.run, where=options.run)
             if options.json:
                 print(*json.files(contents).values(), sep="", end="")
             else:
                 print(terminal.render_summary(contents, full=options.full), end="")
     except LookupError as error:
-        return refuse(error)
+        return print_error(error)
     return 0

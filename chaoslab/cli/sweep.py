@@ -8,70 +8,79 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import PROVES_NOTHING, as_json, parse_nonempty, path, print_json, refuse
+from chaoslab.base.commandline import (
+    PROVES_NOTHING,
+    add_json_option,
+    parse_nonempty,
+    parse_path,
+    print_error,
+    print_json,
+)
 from chaoslab.cli import _output
 
 if TYPE_CHECKING:
     from chaoslab.lab.launch import LabEnd
     from chaoslab.reports.sweeps import DoneCell
 
-HELP = "run the lab at each value of one or two settings, with charts and a table over them"
+HELP = "run the lab at each value of one or two settings, and compare them in charts and a table"
 EXAMPLE = "chaoslab sweep TOXIC_PROB=0,0.1,0.2,0.4 AGENT=naive --world virtual"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "settings", nargs="+", metavar="NAME=value,value", help="settings, of which one or two have several values"
+        "settings", nargs="+", metavar="NAME=value,value", help="settings; one or two of them with several values"
     )
     parser.add_argument("--world", type=parse_nonempty, help="local, compose or virtual (WORLD)")
-    parser.add_argument("--trials", type=parse_nonempty, help="so many at each place of the grid (TRIALS)")
-    parser.add_argument("--seed", type=parse_nonempty, help="of all dice (SEED)")
-    parser.add_argument("--out", type=path, default=Path("charts/sweep"), help="for charts and page (%(default)s)")
+    parser.add_argument("--trials", type=parse_nonempty, help="trials at each point of the grid (TRIALS)")
+    parser.add_argument("--seed", type=parse_nonempty, help="seed of all dice (SEED)")
+    parser.add_argument(
+        "--out", type=parse_path, default=Path("charts/sweep"), help="the folder for charts and page (%(default)s)"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print five lines at most")
-    as_json(parser)
+    add_json_option(parser)
 
 
 is_apart = _output.is_apart
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.agent.prompts import as_data
+    from chaoslab.agent.prompts import prompts_to_json
     from chaoslab.config.settings import SettingError
     from chaoslab.lab import launch
-    from chaoslab.lab.sweep import CellStopped, build_grid, sweep
+    from chaoslab.lab.sweep import CellStopped, build_grid, run_grid_cells
     from chaoslab.reports import charts, sweeps
-    from chaoslab.reports.frames import Frames, Joined
+    from chaoslab.reports.frames import Frames, JoinedRunFrames
 
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed}
     named_settings = [f"{name}={value}" for name, value in named.items() if value is not None]
     try:
         # All places of the grid are checked before the first is run, which may take hours.
         cells = build_grid([*options.settings, *named_settings])
-        launch.check_installed(cells[0].chosen.world)
+        launch.check_packages_installed(cells[0].chosen.world)
         for cell in cells:
-            prompts = launch.check(cell.chosen)
+            prompts = launch.read_and_check_inputs(cell.chosen)
     except (SettingError, OSError) as error:
-        return refuse(error)
+        return print_error(error)
     done_cells: list[DoneCell] = []
     code = 0
     try:
-        for done_cell in sweep(cells, as_data(prompts), _start_lab, logs=launch.LOGS):
+        for done_cell in run_grid_cells(cells, prompts_to_json(prompts), _start_lab, logs=launch.LOGS):
             done_cells.append(done_cell)
             if not options.quiet:
-                print(sweeps.progress_line(done_cell, len(cells)), file=sys.stderr, flush=True)
+                print(sweeps.render_progress_line(done_cell, len(cells)), file=sys.stderr, flush=True)
     except CellStopped as stopped:
         print(stopped, file=sys.stderr)
         code = stopped.code
     if len(done_cells) < 2:
         return code
     read = (Frames(done_cell.folder, done_cell.report) for done_cell in done_cells)
-    pictures = charts.render_pngs(charts.overlay(Joined(read, only=charts.OVERLAID)))
+    pictures = charts.render_pngs(charts.draw_multi_run_charts(JoinedRunFrames(read, only=charts.OVERLAID)))
     try:
         page = sweeps.write_sweep(done_cells, pictures, options.out)
     except OSError as error:
-        return refuse(OSError(f"{options.out} cannot be written: {error.strerror}"))
+        return print_error(OSError(f"{options.out} cannot be written: {error.strerror}"))
     if options.json:
-        print_json(cells=[sweeps.cell_data(done_cell) for done_cell in done_cells])
+        print_json(cells=[sweeps.cell_to_json(done_cell) for done_cell in done_cells])
     else:
         print(*sweeps.render_table(done_cells), sep="\n")
         print(f"\ncharts  {options.out}/\nreport  {page}")
@@ -83,17 +92,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _explain_unproven(done_cells: Sequence[DoneCell]) -> str:
     """The reason why the runs prove nothing: faults were held back in one, or none was met in any; empty if they do."""
-    from chaoslab.analysis.verdict.exposure import Exposure, compute_exposure
+    from chaoslab.analysis.verdict.exposure import FaultExposure, compute_exposure
     from chaoslab.record.history import History
 
-    total_exposure = Exposure()
+    total_exposure = FaultExposure()
     for done_cell in done_cells:
         exposure = compute_exposure(History.read(done_cell.folder))
         # Held back in one place of the grid, its numbers are no comparison.
-        if exposure.held and exposure.nothing:
-            return f"{done_cell.cell}: {exposure.nothing}"
+        if exposure.held and exposure.no_proof_reason:
+            return f"{done_cell.cell}: {exposure.no_proof_reason}"
         total_exposure += exposure
-    return total_exposure.nothing
+    return total_exposure.no_proof_reason
 
 
 def _start_lab(given: Sequence[str]) -> LabEnd:
@@ -101,4 +110,4 @@ def _start_lab(given: Sequence[str]) -> LabEnd:
 
     # The sweep prints a table, and a run's own lines would come in between.
     with _output.redirect_stdout(silent=True):
-        return launch.start(given, drawn=False)
+        return launch.start_lab(given, drawn=False)

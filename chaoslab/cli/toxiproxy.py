@@ -4,7 +4,7 @@ import argparse
 import contextlib
 
 from chaoslab import __version__
-from chaoslab.base.commandline import host, path, port, refuse, seed
+from chaoslab.base.commandline import parse_host, parse_path, port, print_error, seed
 from chaoslab.base.interrupts import SIGNALS
 
 HELP = "serve an embedded, API-compatible Toxiproxy"
@@ -13,11 +13,11 @@ EXAMPLE = "chaoslab toxiproxy --port 8474 --seed 1"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options also with one dash, like toxiproxy-server, so that either program can replace the other."""
-    parser.add_argument("--host", "-host", type=host, default="127.0.0.1", help="(default: %(default)s)")
+    parser.add_argument("--host", "-host", type=parse_host, default="127.0.0.1", help="(default: %(default)s)")
     parser.add_argument("--port", "-port", type=port, default=8474, help="(default: %(default)s)")
-    parser.add_argument("--config", "-config", type=path, help="a JSON file of proxies, as for /populate")
-    parser.add_argument("--seed", "-seed", type=seed, help="equal seeds give equal draws (default: any)")
-    parser.add_argument("--version", "-version", action="store_true", help="what it stands for, and what it is")
+    parser.add_argument("--config", "-config", type=parse_path, help="a JSON file of proxies, as for /populate")
+    parser.add_argument("--seed", "-seed", type=seed, help="seed of its dice (default: random)")
+    parser.add_argument("--version", "-version", action="store_true", help="print the emulated version and its own")
     parser.add_argument("--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="(default: %(default)s)")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
 
@@ -26,9 +26,9 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from chaoslab.wire import server
-    from chaoslab.wire.server.process import allow_many_files, loop_factory
+    from chaoslab.wire.server.process import choose_loop_factory, raise_open_file_limit
 
-    def ready(host: str, port: int) -> None:
+    def print_ready(host: str, port: int) -> None:
         loop = type(asyncio.get_running_loop()).__module__.partition(".")[0]
         print(f"ready: toxiproxy on {host}:{port} ({loop})", flush=True)
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
                 port=options.port,
                 config=options.config,
                 seed=options.seed,
-                ready=ready,
+                ready=print_ready,
             )
         )
         loop = asyncio.get_running_loop()
@@ -53,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
             # By the loop: a handler of Python's would run only when it wakes.
             loop.add_signal_handler(number, task.cancel)
         if options.lifeline:
-            from chaoslab.base.lifeline import end_with_stdin
+            from chaoslab.base.lifeline import terminate_on_stdin_end
 
-            end_with_stdin()
+            terminate_on_stdin_end()
         try:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
@@ -65,9 +65,9 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         # A proxy has two files for each connection, and systems begin with 1024.
-        allow_many_files()
-        with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
+        raise_open_file_limit()
+        with asyncio.Runner(loop_factory=choose_loop_factory(options.loop)) as runner:
             runner.run(serve())
     except (OSError, ValueError) as error:
-        return refuse(error)
+        return print_error(error)
     return 0

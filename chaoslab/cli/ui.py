@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from chaoslab.base.commandline import host, path, port, refuse
+from chaoslab.base.commandline import parse_host, parse_path, port, print_error
 
-HELP = "show the runs of a folder in the browser, also while they happen"
+HELP = "show runs in the browser, live or finished"
 EXAMPLE = "chaoslab ui logs"
 NEEDS = ("ui",)
 NICE = 5
@@ -22,16 +22,18 @@ NICE = 5
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "logs", nargs="?", type=path, default=Path("logs"), help="where runs are (default: %(default)s)"
+        "logs", nargs="?", type=parse_path, default=Path("logs"), help="where runs are (default: %(default)s)"
     )
-    parser.add_argument("--port", type=port, default=8300, help="0 is any free one (default: %(default)s)")
-    parser.add_argument("--host", type=host, default="127.0.0.1", help="where it listens (default: %(default)s)")
-    parser.add_argument("--no-open", action="store_true", help="open no browser")
+    parser.add_argument("--port", type=port, default=8300, help="0: any free one (default: %(default)s)")
+    parser.add_argument(
+        "--host", type=parse_host, default="127.0.0.1", help="the address to listen on (default: %(default)s)"
+    )
+    parser.add_argument("--no-open", action="store_true", help="do not open a browser")
     parser.add_argument("--lifeline", action="store_true", help="end when stdin closes")
 
 
 @contextmanager
-def serve_beside(logs: Path, stream: TextIO) -> Iterator[None]:
+def serve_in_child(logs: Path, stream: TextIO) -> Iterator[None]:
     """A context with the pages in a process of their own, at any free port. It prints their address first, and ends
     them last, also if it is killed."""
     # Standard input is its lifeline: it ends with this process, also if that is killed.
@@ -51,20 +53,20 @@ def serve_beside(logs: Path, stream: TextIO) -> Iterator[None]:
 def run(options: argparse.Namespace) -> int:
     import asyncio  # --help of all commands reads this file
 
-    from chaoslab.surfaces.ui.reader import Reader
+    from chaoslab.surfaces.ui.reader import RunsReader
     from chaoslab.surfaces.ui.server import DOOR, open_socket, serve
 
     if options.logs.exists() and not options.logs.is_dir():
-        return refuse(LookupError(f"{options.logs}: this is a file; name the folder that the runs are in"))
+        return print_error(LookupError(f"{options.logs}: this is a file; name the folder that the runs are in"))
     try:
         listening_socket = open_socket(options.host, options.port)
     except OSError as error:
         message = f"{options.host}:{options.port} cannot be listened at ({error.strerror}): give another --port"
-        return refuse(OSError(message))
+        return print_error(OSError(message))
     if options.lifeline:
-        from chaoslab.base.lifeline import end_with_stdin
+        from chaoslab.base.lifeline import terminate_on_stdin_end
 
-        end_with_stdin()
+        terminate_on_stdin_end()
     # Windows has no nice.
     if hasattr(os, "nice"):
         os.nice(NICE)
@@ -75,17 +77,17 @@ def run(options: argparse.Namespace) -> int:
     print(address, flush=True)
     if not options.no_open:
         webbrowser.open(address)
-    with Reader(options.logs) as reader:
-        asyncio.run(serve(listening_socket, reader, token=token, metrics=_metrics_source(options.logs)))
+    with RunsReader(options.logs) as reader:
+        asyncio.run(serve(listening_socket, reader, token=token, metrics=_make_metrics_source(options.logs)))
     return 0
 
 
-def _metrics_source(logs: Path) -> Callable[[list[str]], str]:
+def _make_metrics_source(logs: Path) -> Callable[[list[str]], str]:
     """The text of /metrics, for the names of the runs under way. In a container without the proxy manager's files there
     is none: the manager beside it has them."""
     try:
-        from chaoslab.proxy_manager.figures import Figures
+        from chaoslab.proxy_manager.figures import RunMetrics
     except ModuleNotFoundError:
         return lambda _: ""
-    figures = Figures(logs)
-    return lambda runs: figures.text(runs, lanes=0)
+    figures = RunMetrics(logs)
+    return lambda runs: figures.render_text(runs, lanes=0)

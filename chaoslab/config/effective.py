@@ -8,53 +8,55 @@ from pathlib import Path
 
 from chaoslab.base import parsers
 from chaoslab.base.secrets import printed
-from chaoslab.config.settings import Settings, as_text, load, origin
+from chaoslab.config.settings import Settings, find_value_origin, format_value, load_settings
 
 _CREDENTIALS = re.compile(r"(?<=//)[^/@?#]*@|(?<=\?)[^#]*")
 """The parts of an address that may hold a name and a password, or a key."""
 
 
-def effective(
+def render_effective_settings(
     arguments: Sequence[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
 ) -> str:
     """A line per setting: its name, its value's origin, and the value. A secret shows only if it is set. Raises
     SettingError: as `load`."""
     rows = [("setting", "from", "value")]
-    rows_in_force = in_force(arguments, environment=environment, env_file=env_file)
+    rows_in_force = list_effective_settings(arguments, environment=environment, env_file=env_file)
     rows += [(setting["name"], setting["from"], setting["value"] or "(empty)") for setting in rows_in_force]
     widths = [max(len(row[n]) for row in rows) for n in (0, 1)]
     return "".join(f"{name:{widths[0]}}  {source:{widths[1]}}  {value}\n" for name, source, value in rows)
 
 
-def in_force(
+def list_effective_settings(
     arguments: Sequence[str] = (), *, environment: Mapping[str, str] | None = None, env_file: Path = Path(".env")
 ) -> list[dict[str, str]]:
     """Each setting's `name`, `from` (its value's origin) and `value`. A secret is "set" or "not set". Raises
     SettingError: as `load`."""
-    chosen = load(arguments, environment=environment, env_file=env_file)
+    chosen = load_settings(arguments, environment=environment, env_file=env_file)
     derived = {
         "MODEL": (chosen.model, chosen.model_name, "default"),
-        "COST_LIMIT_USD": (chosen.cost_limit_usd, chosen.cost_limit_in_force_usd, "default with a key"),
+        "COST_LIMIT_USD": (chosen.cost_limit_usd, chosen.effective_cost_limit_usd, "default with a key"),
         **{name.upper(): (getattr(chosen, name), value, "AGENT") for name, value in chosen.resilience.items()},
     }
     rows = []
     for f in fields(Settings):
         name, value = f.name.upper(), getattr(chosen, f.name)
-        source = origin(name, arguments, environment=environment, env_file=env_file)
+        source = find_value_origin(name, arguments, environment=environment, env_file=env_file)
         if name in derived and derived[name][0] != derived[name][1]:
             _, value, source = derived[name]
         shown_value = (
-            ("set" if value else "not set") if f.metadata["secret"] else _CREDENTIALS.sub(_masked, as_text(value))
+            ("set" if value else "not set")
+            if f.metadata["secret"]
+            else _CREDENTIALS.sub(_mask_match, format_value(value))
         )
         rows.append({"name": name, "from": source, "value": shown_value})
     return rows
 
 
-def _masked(match: re.Match[str]) -> str:
+def _mask_match(match: re.Match[str]) -> str:
     return "***@" if match[0].endswith("@") else "***" if match[0] else ""
 
 
-def as_settings(stated: Sequence[str], unknown: Iterable[str]) -> str:
+def guess_meant_settings(stated: Sequence[str], unknown: Iterable[str]) -> str:
     """The settings, as in "SEED=3", that unknown options must have meant; empty unless each of them is like a setting.
     `stated` is the whole command line, `unknown` the words of it that were not understood."""
     table = {f.name.upper(): f for f in fields(Settings)}

@@ -6,31 +6,31 @@ from dataclasses import replace
 from pathlib import Path
 
 from chaoslab.base import files
-from chaoslab.config.settings import inherited
-from chaoslab.core.limits import Limits, read_limits
+from chaoslab.config.settings import copy_environment
+from chaoslab.core.limits import Limits, parse_limits
 from chaoslab.core.plan import Plan
 
 VARIABLE = "CHAOSLAB_LIMITS"
 
 
-def of_file(path: Path, origin_: str = "") -> tuple[Limits, ...]:
+def load_limits(path: Path, origin_: str = "") -> tuple[Limits, ...]:
     """The limits in a JSON file: a mapping, or a list of several. `origin_`: what named it. Raises ValueError: it
     cannot be read, or is wrong."""
     try:
-        return read_limits(files.read_json(path))
+        return parse_limits(files.read_json(path))
     except (files.Unreadable, ValueError, LookupError) as error:
         message = f"{path} {error}" if isinstance(error, files.Unreadable) else f"{path}: {error.args[0]}"
         raise ValueError(f"{origin_}{message}") from None
 
 
-def limited(plan: Plan) -> Plan:
+def add_process_limits(plan: Plan) -> Plan:
     """The plan with the limits of this process too. Raises ValueError: the file that states them is wrong, so nothing
     may be done."""
-    named = inherited().get(VARIABLE)
-    return replace(plan, limits=plan.limits + of_file(Path(named), f"{VARIABLE}=")) if named else plan
+    named = copy_environment().get(VARIABLE)
+    return replace(plan, limits=plan.limits + load_limits(Path(named), f"{VARIABLE}=")) if named else plan
 
 
-def hosts_allowed(limits: Iterable[Limits]) -> frozenset[str] | None:
+def list_allowed_hosts(limits: Iterable[Limits]) -> frozenset[str] | None:
     """The hosts beside loopback whose services may be broken: those that each limit names. None: there are no limits.
     Where there are some, and none of them names hosts, there is none."""
     allowed = list(limits)
@@ -38,6 +38,6 @@ def hosts_allowed(limits: Iterable[Limits]) -> frozenset[str] | None:
     return frozenset.intersection(*stated_hosts) if stated_hosts else frozenset() if allowed else None
 
 
-def variables(path: Path) -> Mapping[str, str]:
+def make_limit_variables(path: Path) -> Mapping[str, str]:
     """The variables that hand on the limits in this file to a process."""
     return {VARIABLE: str(path.absolute())}

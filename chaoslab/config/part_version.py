@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 
 from chaoslab.config.settings import OF_SERVICES, Settings
-from chaoslab.record.provenance import ABSENT, PACKAGE, digest_of
+from chaoslab.record.provenance import ABSENT, PACKAGE, digest_package
 
 SOURCES = (PACKAGE, "flask_tools")
 """The packages that several parts run: the twins of the agent's prompts are made by the services' own code."""
@@ -17,15 +17,15 @@ OF_RUN = "NOW"
 SETTINGS = "settings"
 
 
-def digests(chosen: Settings) -> dict[str, str]:
+def compute_digests(chosen: Settings) -> dict[str, str]:
     """The digests of this process, by package, and of its settings."""
-    values = chosen.environment()
+    values = chosen.to_environment()
     settings_text = "\n".join(f"{name}={values[name]}" for name in OF_SERVICES if name != OF_RUN)
     of_settings = hashlib.blake2b(settings_text.encode(), digest_size=6).hexdigest()
-    return {name: digest_of(name) for name in SOURCES} | {SETTINGS: of_settings}
+    return {name: digest_package(name) for name in SOURCES} | {SETTINGS: of_settings}
 
 
-def differences(own_digest: Mapping[str, str], parts: Mapping[str, Mapping[str, str]]) -> list[str]:
+def describe_part_differences(own_digest: Mapping[str, str], parts: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The parts that differ from `own_digest`, as in "weather has other sources". A package that one side lacks is no
     difference, since each container holds only what it runs."""
     lines = []

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from chaoslab.base.registry import did_you_mean
-from chaoslab.config.limits import limited
+from chaoslab.base.registry import suggest_name
+from chaoslab.config.limits import add_process_limits
 from chaoslab.config.settings import SettingError, Settings, read_variable
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
-from chaoslab.core.fault import load, trait
-from chaoslab.core.inject import ENGINE_ALONE, alone, of_tools
+from chaoslab.core.fault import get_trait, load_fault
+from chaoslab.core.inject import ENGINE_ALONE, describe_only_place, explain_model_refusal
 from chaoslab.core.levels import level, network
-from chaoslab.core.plan import Choice, Injection, Plan, check_cascades
+from chaoslab.core.plan import Choice, Injection, Plan, check_after_references
 
 OF_MODEL = ("stream", "context", "model")
 """The layers, and the families, of the model alone."""
@@ -26,36 +26,36 @@ SETTINGS = {
 """Injection → (the setting that names its faults, the layers of these)."""
 
 
-def from_settings(settings: Settings) -> Plan:
+def plan_from_settings(settings: Settings) -> Plan:
     """The plan that the settings describe. An injection that can never hit is left out. Raises SettingError: a target
     that the table of services does not know, a plug-in's fault that cannot be used, or faults of streams where nothing
     is streamed."""
-    if settings.stream_prob and not settings.streams:
+    if settings.stream_prob and not settings.is_streaming:
         raise SettingError(f"STREAM_PROB={settings.stream_prob:g} needs STREAM=on: with off, no answer is streamed")
     params: dict[str, dict[str, Any]] = {
         "latency": {"delay_s": settings.latency_ms / 1000, "jitter_s": settings.jitter_ms / 1000},
         "timeout": {"after_s": settings.timeout_ms / 1000},
     }
 
-    def choices(weights: Iterable[tuple[str, float]]) -> tuple[Choice, ...]:
+    def make_choices(weights: Iterable[tuple[str, float]]) -> tuple[Choice, ...]:
         return tuple(Choice(name, weight, params.get(name, {})) for name, weight in weights if weight)
 
-    poisoned = _read_targets("TOXIC_TARGETS", settings.toxic_targets)
-    failing = _read_targets("ERROR_TARGETS", settings.error_targets)
-    wire = _read_triggers("TOXIC_TRIGGERS", settings.toxic_triggers)
-    errors = _read_triggers("ERROR_TRIGGERS", settings.error_triggers)
+    poisoned = _resolve_targets("TOXIC_TARGETS", settings.toxic_targets)
+    failing = _resolve_targets("ERROR_TARGETS", settings.error_targets)
+    wire = _parse_triggers("TOXIC_TRIGGERS", settings.toxic_triggers)
+    errors = _parse_triggers("ERROR_TRIGGERS", settings.error_triggers)
     limits = {
         "tokens": settings.token_limit,
-        "cost_usd": settings.cost_limit_in_force_usd,
+        "cost_usd": settings.effective_cost_limit_usd,
         "calls_max": settings.call_limit,
         "seconds": settings.time_limit_s,
     }
     budget = {name: limit for name, limit in limits.items() if limit}
     injections = (
-        Injection("wire", choices(settings.toxics), poisoned, settings.toxic_prob, *wire),
-        Injection("model_wire", choices(settings.toxics), (MODEL,), settings.model_toxic_prob),
-        Injection("errors", choices(settings.errors), failing, settings.error_prob, *errors),
-        Injection("stream", choices(settings.stream_faults), (MODEL,), settings.stream_prob),
+        Injection("wire", make_choices(settings.toxics), poisoned, settings.toxic_prob, *wire),
+        Injection("model_wire", make_choices(settings.toxics), (MODEL,), settings.model_toxic_prob),
+        Injection("errors", make_choices(settings.errors), failing, settings.error_prob, *errors),
+        Injection("stream", make_choices(settings.stream_faults), (MODEL,), settings.stream_prob),
         Injection("hallucination", (Choice("wrong_value"),), failing, settings.hallucination_prob, *errors),
         Injection("context", (Choice("truncate_context"),), (MODEL,), settings.context_prob),
         Injection(
@@ -68,13 +68,17 @@ def from_settings(settings: Settings) -> Plan:
     # This one is a model's API as it was measured, so no service stands behind it.
     line = (MODEL,) if settings.network == "production" else poisoned
     network_faults = () if settings.network == "off" else network(settings.network, line)
-    further = (*_read_named(settings, params), *_draw_level(settings, params), *network_faults)
+    further = (
+        *_iterate_named_injections(settings, params),
+        *_iterate_level_injections(settings, params),
+        *network_faults,
+    )
     in_force = tuple(i for i in (*injections, *further) if i.chance > 0)
     for injection in in_force:
         _check_injection(injection)
     try:
-        check_cascades(in_force)
-        return limited(Plan(settings.seed, in_force))
+        check_after_references(in_force)
+        return add_process_limits(Plan(settings.seed, in_force))
     except ValueError as error:
         raise SettingError(error.args[0]) from None
 
@@ -83,42 +87,42 @@ Params = Mapping[str, Mapping[str, Any]]
 """Fault → its parameters that other settings state."""
 
 
-def _read_named(settings: Settings, params: Params) -> Iterator[Injection]:
+def _iterate_named_injections(settings: Settings, params: Params) -> Iterator[Injection]:
     """The injections that FAULTS states."""
     for named, chance in settings.faults:
         fault, at, target = named.partition("@")
         try:
-            cls = load(fault)
+            cls = load_fault(fault)
         except LookupError as error:
             raise SettingError(error.args[0]) from None
         layer = cls.layer
         if fault == "budget":
             raise SettingError("FAULTS names budget, which has settings of its own: TOKEN_LIMIT, CALL_LIMIT and others")
         if at and target not in (*SERVICES, MODEL):
-            raise SettingError(f"FAULTS names '{named}': {did_you_mean(target, (*SERVICES, MODEL))}")
-        of_model = layer in OF_MODEL or trait(cls, "of_model")
+            raise SettingError(f"FAULTS names '{named}': {suggest_name(target, (*SERVICES, MODEL))}")
+        of_model = layer in OF_MODEL or get_trait(cls, "of_model")
         if at and of_model and target != MODEL:
             raise SettingError(f"FAULTS names '{named}', and {fault} needs the model")
-        if trait(cls, "of_tools") and target == MODEL:
-            raise SettingError(f"FAULTS names '{named}': {of_tools(fault, target)}")
-        if layer == "stream" and chance and not settings.streams:
+        if get_trait(cls, "of_tools") and target == MODEL:
+            raise SettingError(f"FAULTS names '{named}': {explain_model_refusal(fault, target)}")
+        if layer == "stream" and chance and not settings.is_streaming:
             raise SettingError(f"FAULTS names {fault}, which needs STREAM=on: with off, no answer is streamed")
-        if trait(cls, "refuses_at") == "handshake" and target != MODEL:
+        if get_trait(cls, "refuses_at") == "handshake" and target != MODEL:
             raise SettingError(f"FAULTS names '{named}', and the tools speak no TLS: name {fault}@{MODEL}")
-        if trait(cls, "of_process") and target == MODEL:
+        if get_trait(cls, "of_process") and target == MODEL:
             raise SettingError(f"FAULTS names '{named}', and {fault} stops the process of a service, not of the model")
-        if (where := alone(fault)) and not (where == ENGINE_ALONE and settings.world == "compose"):
+        if (where := describe_only_place(fault)) and not (where == ENGINE_ALONE and settings.world == "compose"):
             raise SettingError(f"FAULTS names {fault}, which {where}")
-        if trait(cls, "of_clock"):
+        if get_trait(cls, "of_clock"):
             raise SettingError(f"FAULTS names {fault}, which moves the clock of a function or of services= in Python")
         targets = (target,) if at else (MODEL,) if of_model else tuple(SERVICES)
         yield Injection(named, (Choice(fault, 1.0, params.get(fault, {})),), targets, chance)
 
 
-def _draw_level(settings: Settings, params: Params) -> Iterator[Injection]:
+def _iterate_level_injections(settings: Settings, params: Params) -> Iterator[Injection]:
     """The injections of CHAOS_LEVEL, which hit the services and the model."""
     families = settings.chaos_families
-    if settings.chaos_level and "stream" in families and not settings.streams:
+    if settings.chaos_level and "stream" in families and not settings.is_streaming:
         raise SettingError("CHAOS_FAMILIES has stream, which needs STREAM=on: with off, no answer is streamed")
     # Faults of meaning change the answers of tools; a model has a family of its own for that.
     for targets, left_out in ((tuple(SERVICES), OF_MODEL), ((MODEL,), ("meaning",))):
@@ -135,13 +139,13 @@ OF_PROCESSES = ("local", "compose")
 """The worlds in which each service is a process of its own."""
 
 
-def check_world(chosen: Settings, plan: Plan) -> None:
+def check_world_supports(chosen: Settings, plan: Plan) -> None:
     """Checks that the world can do what the plan asks of it. Raises SettingError: a fault stops a process where nobody
     can."""
     alone = chosen.world == "compose" and read_variable("STOPPER") == "none"
-    if not plan.of_process or (chosen.world in OF_PROCESSES and not alone):
+    if not plan.outage_targets or (chosen.world in OF_PROCESSES and not alone):
         return
-    name = next(fault for fault, _ in chosen.faults if trait(load(fault.partition("@")[0]), "of_process"))
+    name = next(fault for fault, _ in chosen.faults if get_trait(load_fault(fault.partition("@")[0]), "of_process"))
     if alone:
         raise SettingError(
             f"FAULTS names '{name}', which stops a tool's process, and no container may do that to another: use "
@@ -153,7 +157,7 @@ def check_world(chosen: Settings, plan: Plan) -> None:
     )
 
 
-def _read_triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
+def _parse_triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
     """The request numbers and the other triggers that a setting states. Raises SettingError: it is no such JSON, or one
     takes no such value."""
     should_be = 'JSON with triggers by name, as in {"max_times": 2, "tool": "get_*"}'
@@ -181,11 +185,12 @@ def _check_injection(injection: Injection) -> None:
     setting, layers = SETTINGS.get(injection.name, ("", ()))
     for choice in injection.choices:
         try:
-            layer = load(choice.fault).layer
+            layer = load_fault(choice.fault).layer
         except LookupError as error:
             raise SettingError(error.args[0]) from None
         if setting and layer not in layers:
-            early = trait(load(choice.fault), "refuses_at") != "connection"  # met in the client, before any lane
+            # met in the client, before any lane
+            early = get_trait(load_fault(choice.fault), "refuses_at") != "connection"
             fitting = (
                 "FAULTS"
                 if early
@@ -198,10 +203,10 @@ def _check_injection(injection: Injection) -> None:
         raise SettingError(error.args[0]) from None
 
 
-def _read_targets(setting: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def _resolve_targets(setting: str, names: tuple[str, ...]) -> tuple[str, ...]:
     if names == ("all",):
         return tuple(SERVICES)
     for name in names:
         if name not in SERVICES:
-            raise SettingError(f"{setting} names '{name}', which is no service: {did_you_mean(name, SERVICES)}")
+            raise SettingError(f"{setting} names '{name}', which is no service: {suggest_name(name, SERVICES)}")
     return names

@@ -31,29 +31,29 @@ class Ports:
 
     base: int = BASE_PORT
 
-    def service(self, target: str) -> int:
+    def get_service_port(self, target: str) -> int:
         return self.base + (MODEL_OFFSET if target == MODEL else SERVICES[target])
 
-    def proxy(self, target: str) -> int:
-        return self.service(target) + PROXIES
+    def get_proxy_port(self, target: str) -> int:
+        return self.get_service_port(target) + PROXIES
 
     @property
-    def refused(self) -> int:
+    def refused_port(self) -> int:
         return self.base + PROXIES + REFUSED_OFFSET
 
     @property
-    def manager(self) -> int:
+    def manager_port(self) -> int:
         return self.base + MANAGER
 
     @property
-    def toxiproxy(self) -> int:
+    def toxiproxy_port(self) -> int:
         return self.base + TOXIPROXY
 
-    def all(self) -> dict[str, int]:
+    def list_all_ports(self) -> dict[str, int]:
         """Every port that the lab listens on, by its listener."""
         targets = [*SERVICES, MODEL]
         return (
-            {target: self.service(target) for target in targets}
-            | {f"{target}'s proxy": self.proxy(target) for target in targets}
-            | {"refused": self.refused, "proxy manager": self.manager, "toxiproxy": self.toxiproxy}
+            {target: self.get_service_port(target) for target in targets}
+            | {f"{target}'s proxy": self.get_proxy_port(target) for target in targets}
+            | {"refused": self.refused_port, "proxy manager": self.manager_port, "toxiproxy": self.toxiproxy_port}
         )

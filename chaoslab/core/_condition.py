@@ -44,26 +44,26 @@ class Condition:
     text: str
 
     def __post_init__(self) -> None:
-        _ = self._read
+        _ = self._parsed_condition
 
     def __str__(self) -> str:
-        return self._read.text
+        return self._parsed_condition.text
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What was parsed are functions, which cannot be pickled.
         return Condition, (self.text,)
 
-    def holds(self, arguments: Any) -> bool:
+    def matches_arguments(self, arguments: Any) -> bool:
         """Tells if the condition holds for a call's arguments, which may be any value. It raises nothing, but for what
         the methods of a subclass of str, list or the like raise."""
-        return self._read.of(arguments)
+        return self._parsed_condition.of(arguments)
 
     @cached_property
-    def _read(self) -> "_Part[bool]":
-        return _Parser(self.text).whole()
+    def _parsed_condition(self) -> "_Part[bool]":
+        return _Parser(self.text).parse_condition()
 
 
-def parse(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """The condition that a text states. Raises ValueError: it states none; one line with the column (from 1), what is
     there, and what would be right."""
     return Condition(text)
@@ -88,10 +88,10 @@ def _is_equal(left: Any, right: Any) -> bool:
     if kind == _OTHER or kind != _KINDS[type(right)]:
         return False
     # bool(), since the == of a subclass may return anything.
-    return bool(left == right) if kind < _LIST else _is_alike(left, right)
+    return bool(left == right) if kind < _LIST else _is_deep_equal(left, right)
 
 
-def _is_alike(left: Any, right: Any) -> bool:
+def _is_deep_equal(left: Any, right: Any) -> bool:
     """Equality as JSON has it: [1] is not [true]. Each pair is followed once, so that depth and cycles do no harm."""
     pairs, compared_ids = [(left, right)], set()
     while pairs:
@@ -111,10 +111,10 @@ def _is_alike(left: Any, right: Any) -> bool:
 
 
 def _is_unequal(left: Any, right: Any) -> bool:
-    return not (_is_equal(left, right) or _incomparable(left) or _incomparable(right))
+    return not (_is_equal(left, right) or _is_incomparable(left) or _is_incomparable(right))
 
 
-def _incomparable(value: Any) -> bool:
+def _is_incomparable(value: Any) -> bool:
     return value is _MISSING or (isinstance(value, float) and math.isnan(value))
 
 
@@ -124,18 +124,18 @@ def _is_within(item: Any, container: Any) -> bool:
     return kind == _LIST and any(map(partial(_is_equal, item), container))
 
 
-def _build_ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def holds(left: Any, right: Any) -> bool:
+def _build_ordering_test(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def compare_same_kind(left: Any, right: Any) -> bool:
         kind = _KINDS[type(left)]
         return kind in _ORDERED and kind == _KINDS[type(right)] and bool(compare(left, right))
 
-    return holds
+    return compare_same_kind
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"==": _is_equal, "!=": _is_unequal, "in": _is_within}
 _COMPARISONS["contains"] = lambda whole, part: _is_within(part, whole)
 for _sign, _compare in (("<", operator.lt), ("<=", operator.le), (">", operator.gt), (">=", operator.ge)):
-    _COMPARISONS[_sign] = _build_ordering(_compare)
+    _COMPARISONS[_sign] = _build_ordering_test(_compare)
 _VALUES: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 _MEANT_VALUES = {"True": "'true'", "False": "'false'", "None": "'null'"}
 _MEANT_JOINTS = {"&&": "'and'", "||": "'or'", "AND": "'and'", "OR": "'or'"}
@@ -160,24 +160,26 @@ class _Part(NamedTuple, Generic[T]):
     fixed: tuple[T] | None = None
 
 
-def _path(steps: list[str | int]) -> _Part[Any]:
-    places = [f".{step}" if _is_name(step) else f"[{_write_scalar(step)}]" for step in steps]
+def _build_path_part(steps: list[str | int]) -> _Part[Any]:
+    places = [f".{step}" if _is_name(step) else f"[{_render_scalar(step)}]" for step in steps]
     bare = bool(steps) and _is_name(steps[0]) and steps[0] not in _RESERVED
     text = "".join(places)[1:] if bare else "".join(["$", *places])
     if len(steps) == 1:
         step = steps[0]
         if isinstance(step, str):
             # A plain dict, the usual case, needs no look at its bases: this is asked at every call.
-            return _Part(text, lambda args: args.get(step, _MISSING) if type(args) is dict else _get_step(args, step))
-        return _Part(text, lambda arguments: _get_step(arguments, step))
-    return _Part(text, lambda arguments: reduce(_get_step, steps, arguments))
+            return _Part(
+                text, lambda args: args.get(step, _MISSING) if type(args) is dict else _get_value_at_step(args, step)
+            )
+        return _Part(text, lambda arguments: _get_value_at_step(arguments, step))
+    return _Part(text, lambda arguments: reduce(_get_value_at_step, steps, arguments))
 
 
 def _is_name(step: str | int) -> bool:
     return isinstance(step, str) and _NAME.fullmatch(step) is not None
 
 
-def _get_step(value: Any, step: str | int) -> Any:
+def _get_value_at_step(value: Any, step: str | int) -> Any:
     """The value at a key of an object or at a position in a list."""
     if isinstance(step, str):
         # dict's own get, since that of a subclass is the user's code.
@@ -187,9 +189,9 @@ def _get_step(value: Any, step: str | int) -> Any:
     return entries[0] if entries else _MISSING
 
 
-def _write_scalar(value: Scalar | tuple[Scalar, ...]) -> str:
+def _render_scalar(value: Scalar | tuple[Scalar, ...]) -> str:
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_write_scalar, value))}]"
+        return f"[{', '.join(map(_render_scalar, value))}]"
     if isinstance(value, str):
         return f'"{value.translate(_ESCAPED)}"'
     # By identity, since 1 equals True.
@@ -205,16 +207,16 @@ def _build_comparison(left: _Part[Any], sign: str, right: _Part[Any]) -> _Part[b
     return _Part(text, lambda arguments: compare(first(arguments), second(arguments)))
 
 
-def _present(path: _Part[Any]) -> _Part[bool]:
+def _build_has_test(path: _Part[Any]) -> _Part[bool]:
     return _Part(f"has {path.text}", lambda arguments: path.of(arguments) is not _MISSING)
 
 
-def _truthy(path: _Part[Any]) -> _Part[bool]:
-    def holds(arguments: Any) -> bool:
+def _build_truth_test(path: _Part[Any]) -> _Part[bool]:
+    def is_truthy(arguments: Any) -> bool:
         value = path.of(arguments)
         return value is not _MISSING and (_KINDS[type(value)] == _OTHER or bool(value))
 
-    return _Part(path.text, holds)
+    return _Part(path.text, is_truthy)
 
 
 def _build_negation(operand: _Part[bool]) -> _Part[bool]:
@@ -224,10 +226,10 @@ def _build_negation(operand: _Part[bool]) -> _Part[bool]:
     )
 
 
-def _build_joint(word: str, parts: list[_Part[bool]]) -> _Part[bool]:
+def _build_and_or(word: str, parts: list[_Part[bool]]) -> _Part[bool]:
     enough, tests = word == "or", [operand.of for operand in parts]
 
-    def holds(arguments: Any) -> bool:
+    def evaluate_parts(arguments: Any) -> bool:
         for test in tests:  # faster than any() and all()
             if test(arguments) is enough:
                 return enough
@@ -237,7 +239,7 @@ def _build_joint(word: str, parts: list[_Part[bool]]) -> _Part[bool]:
         f"({operand.text})" if operand.joint and (word, operand.joint) != ("or", "and") else operand.text
         for operand in parts
     )
-    return _Part(f" {word} ".join(texts), holds, word)
+    return _Part(f" {word} ".join(texts), evaluate_parts, word)
 
 
 class _Token(NamedTuple):
@@ -245,7 +247,7 @@ class _Token(NamedTuple):
     text: str
     column: int
 
-    def wrong(self, right: str) -> ValueError:
+    def build_error(self, right: str) -> ValueError:
         actual = f"'{cut_text(self.text, 20)}'" if self.text else "the end"
         return ValueError(f"column {self.column} has {actual}, where {right} should stand")
 
@@ -265,116 +267,123 @@ class _Parser:
     def __init__(self, text: str) -> None:
         if len(text) > TEXT_MAX:
             beyond = _Token("sign", text[TEXT_MAX], TEXT_MAX + 1)
-            raise beyond.wrong(f"the end after {TEXT_MAX} characters")
+            raise beyond.build_error(f"the end after {TEXT_MAX} characters")
         self.text, self.bare = text, False
         matches = ((str(match.lastgroup), match) for match in _TOKEN.finditer(text))
         self.tokens = (_Token(kind, match[kind], match.start(kind) + 1) for kind, match in matches)
         self.now = next(self.tokens)
 
-    def wrong(self, right: str) -> ValueError:
-        return self.now.wrong(right)
+    def build_error(self, right: str) -> ValueError:
+        return self.now.build_error(right)
 
-    def unfinished(self, closing: str) -> ValueError:
+    def build_unfinished_error(self, closing: str) -> ValueError:
         meant, right = (_MEANT_SIGNS, "an operator") if self.bare else (_MEANT_JOINTS, "'and', 'or'")
-        return self.wrong(meant.get(self.now.text, f"{right} or {closing}"))
+        return self.build_error(meant.get(self.now.text, f"{right} or {closing}"))
 
-    def step(self) -> _Token:
+    def advance_token(self) -> _Token:
         # The end stays: what breaks off is told there.
         token, self.now = self.now, next(self.tokens, self.now)
         return token
 
-    def take(self, *texts: str) -> str:
+    def accept_token(self, *texts: str) -> str:
         """Steps over the token if it is one of the texts, and returns it; else an empty text."""
-        return self.step().text if self.now.text in texts else ""
+        return self.advance_token().text if self.now.text in texts else ""
 
-    def whole(self) -> _Part[bool]:
-        condition = self.joined(0)
+    def parse_condition(self) -> _Part[bool]:
+        condition = self.parse_and_or(0)
         if self.now.text:
-            raise self.unfinished("the end")
+            raise self.build_unfinished_error("the end")
         return condition
 
-    def joined(self, depth: int, word: str = "or") -> _Part[bool]:
+    def parse_and_or(self, depth: int, word: str = "or") -> _Part[bool]:
         parts: list[_Part[bool]] = []
-        while not parts or self.take(word):
-            parts.append(self.joined(depth, "and") if word == "or" else self.one(depth))
-        return _build_joint(word, parts) if len(parts) > 1 else parts[0]
+        while not parts or self.accept_token(word):
+            parts.append(self.parse_and_or(depth, "and") if word == "or" else self.parse_term(depth))
+        return _build_and_or(word, parts) if len(parts) > 1 else parts[0]
 
-    def one(self, depth: int) -> _Part[bool]:
+    def parse_term(self, depth: int) -> _Part[bool]:
         if depth == DEPTH_MAX and self.now.text in ("not", "("):
-            raise self.wrong(f"no 'not' or '(' within {DEPTH_MAX} others")
-        if self.take("not"):
-            return _build_negation(self.one(depth + 1))
-        if self.take("("):
-            condition = self.joined(depth + 1)
-            if not self.take(")"):
-                raise self.unfinished("')'")
-        elif self.take("has"):
-            condition = _present(self.path())
+            raise self.build_error(f"no 'not' or '(' within {DEPTH_MAX} others")
+        if self.accept_token("not"):
+            return _build_negation(self.parse_term(depth + 1))
+        if self.accept_token("("):
+            condition = self.parse_and_or(depth + 1)
+            if not self.accept_token(")"):
+                raise self.build_unfinished_error("')'")
+        elif self.accept_token("has"):
+            condition = _build_has_test(self.parse_path())
         else:
             value = self.now.kind in ("number", "text") or self.now.text in ("[", *_VALUES)
-            operand_left = self.operand("'not'" if self.now.text == "!" else "a condition")
-            if not (sign := self.take(*_COMPARISONS)):
+            operand_left = self.parse_operand("'not'" if self.now.text == "!" else "a condition")
+            if not (sign := self.accept_token(*_COMPARISONS)):
                 if value:
-                    raise self.wrong(_MEANT_SIGNS.get(self.now.text, "an operator"))
+                    raise self.build_error(_MEANT_SIGNS.get(self.now.text, "an operator"))
                 self.bare = True
-                return _truthy(operand_left)
-            condition = _build_comparison(operand_left, sign, self.operand("a value"))
+                return _build_truth_test(operand_left)
+            condition = _build_comparison(operand_left, sign, self.parse_operand("a value"))
         self.bare = False
         return condition
 
-    def operand(self, right: str) -> _Part[Any]:
+    def parse_operand(self, right: str) -> _Part[Any]:
         if self.now.text == "$" or (self.now.kind == "word" and self.now.text not in _RESERVED):
-            return self.path()
-        value = self.entries() if self.take("[") else self.scalar(right)
-        return _Part(_write_scalar(value), lambda _: value, fixed=(value,))
+            return self.parse_path()
+        value = self.parse_list() if self.accept_token("[") else self.parse_scalar(right)
+        return _Part(_render_scalar(value), lambda _: value, fixed=(value,))
 
-    def entries(self) -> tuple[Scalar, ...]:
+    def parse_list(self) -> tuple[Scalar, ...]:
         entries: list[Scalar] = []
-        while not self.take("]"):
+        while not self.accept_token("]"):
             if len(entries) == ENTRIES_MAX:
-                raise self.wrong(f"']' after {ENTRIES_MAX} entries")
-            if entries and not self.take(","):
-                raise self.wrong("',' or ']'")
-            entries.append(self.scalar("a number, a text, true, false or null"))
+                raise self.build_error(f"']' after {ENTRIES_MAX} entries")
+            if entries and not self.accept_token(","):
+                raise self.build_error("',' or ']'")
+            entries.append(self.parse_scalar("a number, a text, true, false or null"))
         return tuple(entries)
 
-    def scalar(self, right: str) -> Scalar:
+    def parse_scalar(self, right: str) -> Scalar:
         kind, text, column = self.now
         if kind == "text":
-            return re.sub(r"\\(.)", lambda m: self.unescaped(m, column + 1), self.step().text[1:-1], flags=re.DOTALL)
+            return re.sub(
+                r"\\(.)",
+                lambda m: self.unescape_character(m, column + 1),
+                self.advance_token().text[1:-1],
+                flags=re.DOTALL,
+            )
         if text in _VALUES:
-            return _VALUES[self.step().text]
+            return _VALUES[self.advance_token().text]
         if kind != "number":
-            raise self.wrong("a text with its closing quote" if kind == "open" else _MEANT_VALUES.get(text, right))
+            raise self.build_error(
+                "a text with its closing quote" if kind == "open" else _MEANT_VALUES.get(text, right)
+            )
         if len(text) > NUMBER_MAX:
-            raise self.wrong(f"a number of at most {NUMBER_MAX} characters")
+            raise self.build_error(f"a number of at most {NUMBER_MAX} characters")
         number = int(text) if text.lstrip("-").isdecimal() else float(text)
         # No float holds it, and it would equal any other such number.
         if number in (math.inf, -math.inf):
-            raise self.wrong("a number below 1.8e308")
-        self.step()
+            raise self.build_error("a number below 1.8e308")
+        self.advance_token()
         return number
 
-    def unescaped(self, match: re.Match[str], start: int) -> str:
+    def unescape_character(self, match: re.Match[str], start: int) -> str:
         if match[1] not in _ESCAPES:
-            raise _Token("text", match[0], start + match.start()).wrong(r"""\\, \", \', \n or \t""")
+            raise _Token("text", match[0], start + match.start()).build_error(r"""\\, \", \', \n or \t""")
         return _ESCAPES[match[1]]
 
-    def path(self) -> _Part[Any]:
-        steps: list[str | int] = [] if self.take("$") else [self.name("a path", _RESERVED)]
-        while sign := self.take(".", "["):
+    def parse_path(self) -> _Part[Any]:
+        steps: list[str | int] = [] if self.accept_token("$") else [self.parse_name("a path", _RESERVED)]
+        while sign := self.accept_token(".", "["):
             if sign == ".":
-                steps.append(self.name("a name"))
+                steps.append(self.parse_name("a name"))
                 continue
             if self.now.kind not in ("text", "open") and not self.now.text.isdecimal():
-                raise self.wrong("a position from 0 or a key in quotes")
-            key = self.scalar("")
+                raise self.build_error("a position from 0 or a key in quotes")
+            key = self.parse_scalar("")
             steps.append(key if isinstance(key, str) else int(key or 0))
-            if not self.take("]"):
-                raise self.wrong("']'")
-        return _path(steps)
+            if not self.accept_token("]"):
+                raise self.build_error("']'")
+        return _build_path_part(steps)
 
-    def name(self, right: str, reserved: Collection[str] = ()) -> str:
+    def parse_name(self, right: str, reserved: Collection[str] = ()) -> str:
         if self.now.kind != "word" or self.now.text in reserved:
-            raise self.wrong(right)
-        return self.step().text
+            raise self.build_error(right)
+        return self.advance_token().text

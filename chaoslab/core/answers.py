@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from chaoslab.core.stream import DONE, is_done, type_of
+from chaoslab.core.stream import DONE, get_event_type, is_done_marker
 
 CHAT_FAILED = {
     "message": "The server had an error while processing your request. Sorry about that!", "type": "server_error",
@@ -30,7 +30,7 @@ class FunctionCall:
     native: Mapping[str, Any] | None = None
 
     @property
-    def values(self) -> dict[str, Any] | None:
+    def parsed_arguments(self) -> dict[str, Any] | None:
         """The arguments; None if their text is no object."""
         try:
             values = json.loads(self.arguments)
@@ -38,7 +38,7 @@ class FunctionCall:
             return None
         return values if isinstance(values, dict) else None
 
-    def with_values(self, values: Mapping[str, Any]) -> FunctionCall:
+    def with_arguments(self, values: Mapping[str, Any]) -> FunctionCall:
         return replace(self, arguments=json.dumps(dict(values), ensure_ascii=False))
 
 
@@ -73,17 +73,17 @@ class ReadAnswer:
     """The reason that the provider states for the answer's end, such as "stop"; empty if it states none."""
 
     @property
-    def said(self) -> str:
+    def text_and_calls(self) -> str:
         """The text and the calls in words, and those of the other answers, as in "Yes. | No."."""
         calls = ", ".join(f"{name}({arguments})" for name, arguments in self.calls.values())
         own_text = " ".join(filter(None, (self.text, f"calls {calls}" if calls else "")))
         return (
-            " | ".join((own_text, *(answer.said for _, answer in sorted(self.others.items()))))
+            " | ".join((own_text, *(answer.text_and_calls for _, answer in sorted(self.others.items()))))
             if self.others
             else own_text
         )
 
-    def called(self, key: Any, name: Any, arguments: Any, native: Mapping[str, Any] = MappingProxyType({})) -> None:
+    def add_call(self, key: Any, name: Any, arguments: Any, native: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Adds a call, or a part of one."""
         # The parts of one call come in several events.
         self.natives[key] = {**self.natives.get(key, {}), **native}
@@ -92,12 +92,12 @@ class ReadAnswer:
             if isinstance(text, str):
                 call[position] += text
 
-    def ended(self, reason: Any) -> None:
+    def set_finish_reason(self, reason: Any) -> None:
         """Takes the reason of the answer's end, if a part of the answer states one."""
         if reason:
             self.finished, self.reason = True, str(reason)
 
-    def counted(self, tokens_in: Any, tokens_out: Any) -> None:
+    def set_token_counts(self, tokens_in: Any, tokens_out: Any) -> None:
         """Takes the tokens that the answer states; what is no count is left out."""
         # type(), since isinstance takes true for an int.
         if type(tokens_in) is int:
@@ -106,7 +106,7 @@ class ReadAnswer:
             self.tokens_out = tokens_out
 
 
-class Answers(ABC):
+class AnswerFormat(ABC):
     """The answers of one format. An event of a stream is the JSON of its data."""
 
     objects: ClassVar[tuple[bool, bool]] = (False, False)
@@ -115,35 +115,35 @@ class Answers(ABC):
     """The text of a call's arguments that nothing was said of."""
 
     @abstractmethod
-    def hear(self, heard: ReadAnswer, value: Any) -> None:
+    def read_answer(self, heard: ReadAnswer, value: Any) -> None:
         """Takes a whole answer's JSON. Raises LookupError, TypeError, AttributeError: it has another form."""
 
     @abstractmethod
-    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
-        """Takes an event of a stream; raises as `hear` does."""
+    def read_event(self, heard: ReadAnswer, value: Any) -> None:
+        """Takes an event of a stream; raises as `read_answer` does."""
 
-    def said(self, value: Any) -> AnswerContent | None:
+    def extract_content(self, value: Any) -> AnswerContent | None:
         """The content of a whole answer's JSON; None if this is no answer of the format."""
         heard = ReadAnswer()
         try:
-            self.hear(heard, value)
+            self.read_answer(heard, value)
         except UNREAD:
             return None
-        return self.content(heard, objects=self.objects[0]) if isinstance(value, Mapping) else None
+        return self.build_content(heard, objects=self.objects[0]) if isinstance(value, Mapping) else None
 
     @abstractmethod
-    def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
+    def replace_content(self, value: Any, content: AnswerContent) -> dict[str, Any]:
         """The whole answer with another content. Other parts of it stay."""
 
-    def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
-        """The content of a streamed answer; None if it did not end as one should. Raises as `hear` does."""
+    def extract_stream_content(self, events: Sequence[Any]) -> AnswerContent | None:
+        """The content of a streamed answer; None if it did not end as one should. Raises as `read_answer` does."""
         heard = ReadAnswer()
         for event in events:
-            self.hear_event(heard, event)
+            self.read_event(heard, event)
         # Without the reason of its end it was cut: that is no answer to be told anew.
-        return self.content(heard, objects=self.objects[1]) if heard.reason else None
+        return self.build_content(heard, objects=self.objects[1]) if heard.reason else None
 
-    def content(self, heard: ReadAnswer, *, objects: bool = False) -> AnswerContent:
+    def build_content(self, heard: ReadAnswer, *, objects: bool = False) -> AnswerContent:
         """The content of an answer that was read."""
         calls = (
             (name, arguments or self.without, heard.natives[key]) for key, (name, arguments) in heard.calls.items()
@@ -151,7 +151,7 @@ class Answers(ABC):
         return AnswerContent(heard.text, tuple(FunctionCall(*call) for call in calls), objects=objects)
 
     @abstractmethod
-    def retold(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
+    def rewrite_events(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
         """The events of a streamed answer that was heard, with another content. Other parts of it stay."""
 
     last: ClassVar[bytes] = b""
@@ -161,15 +161,15 @@ class Answers(ABC):
     failed: ClassVar[bytes] = b""
     """The format's event for an answer that fails, if it is always the same."""
 
-    def closing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - as a rule it is always the same
+    def build_last_event(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - as a rule it is always the same
         """The format's last event, for a stream that has said these events and ends now. Raises as `heard` does."""
         return self.last
 
-    def closes(self, event: bytes) -> bool:
+    def is_last_event(self, event: bytes) -> bool:
         """Tells if the event is the format's last one."""
-        return type_of(event) in self.ends
+        return get_event_type(event) in self.ends
 
-    def failing(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - as a rule it is always the same
+    def build_error_event(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - as a rule it is always the same
         """The format's event for an answer that fails behind these events, when its status was sent already."""
         return self.failed
 
@@ -177,48 +177,48 @@ class Answers(ABC):
     """An event by which the format shows that a stream goes on; by default a comment."""
 
 
-class ChatAnswers(Answers):
+class ChatAnswers(AnswerFormat):
     """Those of OpenAI's chat completions."""
 
     last, failed = DONE, b"event: error\ndata: " + json.dumps({"error": CHAT_FAILED}).encode() + b"\n\n"
 
-    def hear(self, heard: ReadAnswer, value: Any) -> None:
-        self._counted(heard, value, value.get("usage"))
-        self._heard(heard, value["choices"][0])
+    def read_answer(self, heard: ReadAnswer, value: Any) -> None:
+        self._read_usage(heard, value, value.get("usage"))
+        self._read_choice(heard, value["choices"][0])
         for number, choice in enumerate(value["choices"][1:], 1):
-            self._heard(heard.others.setdefault(number, ReadAnswer()), choice)
+            self._read_choice(heard.others.setdefault(number, ReadAnswer()), choice)
 
-    def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+    def read_event(self, heard: ReadAnswer, value: Any) -> None:
         # Groq states what was used in a field of its own.
-        self._counted(heard, value, value.get("usage") or (value.get("x_groq") or {}).get("usage"))
+        self._read_usage(heard, value, value.get("usage") or (value.get("x_groq") or {}).get("usage"))
         for choice in value.get("choices") or ():
             number = choice.get("index") or 0
             answer = heard.others.setdefault(number, ReadAnswer()) if number else heard
-            answer.ended(choice.get("finish_reason"))
+            answer.set_finish_reason(choice.get("finish_reason"))
             delta = choice.get("delta") or {}
             answer.text += delta.get("content") or ""
             for call in delta.get("tool_calls") or ():
-                kind, argument_key = _block(call)
+                kind, argument_key = _get_call_keys(call)
                 # Only the first part of a call has them.
                 block, head = call.get(kind) or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
-                answer.called(call.get("index"), block.get("name"), block.get(argument_key), head)
+                answer.add_call(call.get("index"), block.get("name"), block.get(argument_key), head)
 
     @staticmethod
-    def _heard(heard: ReadAnswer, choice: Mapping[str, Any]) -> None:
-        heard.ended(choice.get("finish_reason"))
+    def _read_choice(heard: ReadAnswer, choice: Mapping[str, Any]) -> None:
+        heard.set_finish_reason(choice.get("finish_reason"))
         message = choice["message"]
-        heard.text = text_of(message.get("content"))
+        heard.text = text_or_empty(message.get("content"))
         for number, call in enumerate(message.get("tool_calls") or ()):
-            kind, key = _block(call)
-            heard.called(number, call[kind]["name"], call[kind].get(key), call)
+            kind, key = _get_call_keys(call)
+            heard.add_call(number, call[kind]["name"], call[kind].get(key), call)
 
     @staticmethod
-    def _counted(heard: ReadAnswer, value: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
+    def _read_usage(heard: ReadAnswer, value: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
         heard.model = str(value.get("model") or heard.model)
-        heard.counted((usage or {}).get("prompt_tokens"), (usage or {}).get("completion_tokens"))
+        heard.set_token_counts((usage or {}).get("prompt_tokens"), (usage or {}).get("completion_tokens"))
 
-    def retold(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
-        choices = list(_choices(events))
+    def rewrite_events(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
+        choices = list(_iterate_first_choices(events))
         (head, first), (last, ending) = choices[0], next(pair for pair in choices if pair[1].get("finish_reason"))
         end = next(position for position, event in enumerate(events) if event is last)
         for event in events[:end]:
@@ -232,50 +232,50 @@ class ChatAnswers(Answers):
         parts = [
             call_part for _, choice in choices for call_part in (choice.get("delta") or {}).get("tool_calls") or ()
         ]
-        named_in = [(call_part.get(_block(call_part)[0]) or {}).get("name") for call_part in parts]
+        named_in = [(call_part.get(_get_call_keys(call_part)[0]) or {}).get("name") for call_part in parts]
         is_whole = bool(parts) and all(named_in)  # as Mistral sends them
-        for piece in pieces(content.text):
+        for piece in split_words(content.text):
             yield build_event(content=piece)
         for number, call in enumerate(content.calls):
-            kind, key = _block(call.native or {})
-            named = {"index": number, "id": new_id(call, content.calls, number), "type": kind}
+            kind, key = _get_call_keys(call.native or {})
+            named = {"index": number, "id": make_call_id(call, content.calls, number), "type": kind}
             function = {"name": call.name, key: call.arguments if is_whole else ""}
             yield build_event(tool_calls=[{**named, kind: function}])
-            for piece in () if is_whole else halves(call.arguments):
+            for piece in () if is_whole else split_in_half(call.arguments):
                 yield build_event(tool_calls=[{"index": number, kind: {key: piece}}])
-        yield {**last, "choices": [{**ending, "delta": {}, "finish_reason": _finish_reason(content)}]}
+        yield {**last, "choices": [{**ending, "delta": {}, "finish_reason": _choose_finish_reason(content)}]}
         yield from (event for event in events[end:] if not event.get("choices"))  # what it used
 
-    def closes(self, event: bytes) -> bool:
-        return is_done(event)
+    def is_last_event(self, event: bytes) -> bool:
+        return is_done_marker(event)
 
-    def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
+    def replace_content(self, value: Any, content: AnswerContent) -> dict[str, Any]:
         # null, as in an answer of OpenAI's that only makes calls.
         message = {**value["choices"][0]["message"], "content": content.text or None}
         message.pop("tool_calls", None)
         if content.calls:
             message["tool_calls"] = [
                 {
-                    **(call.native or {"type": "function"}), "id": new_id(call, content.calls, number),
+                    **(call.native or {"type": "function"}), "id": make_call_id(call, content.calls, number),
                     kind: {"name": call.name, key: call.arguments},
                 }
                 for number, call in enumerate(content.calls)
-                for kind, key in [_block(call.native or {})]
+                for kind, key in [_get_call_keys(call.native or {})]
             ]  # fmt: skip
         elif not content.text:
             message["content"] = ""
         return {
             **value,
-            "choices": [{**value["choices"][0], "message": message, "finish_reason": _finish_reason(content)}],
+            "choices": [{**value["choices"][0], "message": message, "finish_reason": _choose_finish_reason(content)}],
         }
 
 
-def _block(call: Mapping[str, Any]) -> tuple[str, str]:
+def _get_call_keys(call: Mapping[str, Any]) -> tuple[str, str]:
     """The key of a call's own part, which is its type too, and in it that of the text: a custom tool takes any text."""
     return ("custom", "input") if "custom" in call or call.get("type") == "custom" else ("function", "arguments")
 
 
-def _choices(events: Sequence[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _iterate_first_choices(events: Sequence[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Each event that has a part of the first choice, and that part."""
     for event in events:
         for choice in event.get("choices") or ():
@@ -287,33 +287,33 @@ def _strip_event(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The rest of an event without its words and calls: a role, a thought; all of an event without choices."""
     if not event.get("choices"):
         yield dict(event)
-    for _, choice in _choices([event]):
+    for _, choice in _iterate_first_choices([event]):
         delta = choice.get("delta") or {}
         if fields := {key: value for key, value in delta.items() if key not in ("content", "tool_calls")}:
             text_fields = {"content": ""} if delta.get("content") is not None else {}
             yield {**event, "choices": [{**choice, "delta": {**fields, **text_fields}}]}
 
 
-def _finish_reason(content: AnswerContent) -> str:
+def _choose_finish_reason(content: AnswerContent) -> str:
     return content.finish or ("tool_calls" if content.calls else "stop")
 
 
-def text_of(value: Any) -> str:
+def text_or_empty(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def new_id(call: FunctionCall, calls: Sequence[FunctionCall], number: int, key: str = "id") -> str:
+def make_call_id(call: FunctionCall, calls: Sequence[FunctionCall], number: int, key: str = "id") -> str:
     """The id of a call: its own, or one made of it if an earlier call has the same block or there is none."""
     own_id = str((call.native or {}).get(key) or f"call_{number}")
     return own_id if not any(earlier.native is call.native for earlier in calls[:number]) else f"{own_id}_{number}"
 
 
-def pieces(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """A text word by word, as a model says it."""
     return re.findall(r"\s*\S+|\s+$", text)
 
 
-def halves(text: str) -> tuple[str, ...]:
+def split_in_half(text: str) -> tuple[str, ...]:
     """A text in two parts, since a call's arguments may be cut anywhere."""
     middle = (len(text) + 1) // 2
     return tuple(filter(None, (text[:middle], text[middle:])))

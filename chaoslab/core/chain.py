@@ -1,12 +1,13 @@
-"""Nests the faults' stories around one call. `chain` runs them; only a seam's driver, which `play` calls, does I/O."""
+"""Nests the faults' stories around one call. `nest_flows` runs them; only a seam's driver, which `run_flow` calls, does
+I/O."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
-from chaoslab.base.boundary import is_of_value, let_through
-from chaoslab.base.differences import differences
+from chaoslab.base.boundary import is_raised_by_value, reraise_unless_foreign
+from chaoslab.base.differences import describe_differences
 from chaoslab.base.jsonable import cut_text, render_brief
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
 from chaoslab.core.exchange import (
@@ -23,11 +24,11 @@ from chaoslab.core.exchange import (
     UserActs,
     Wait,
 )
-from chaoslab.core.fault import Fault, broken_by, guarded
+from chaoslab.core.fault import Fault, guarded, make_broken_fault
 
 T = TypeVar("T")
 REPLY_SHOWN = 120
-"""The most characters that `ActiveFault.changed` shows of a reply that a fault kept from its caller."""
+"""The most characters that `ActiveFault.describe_changes` shows of a reply that a fault kept from its caller."""
 
 
 @dataclass
@@ -62,7 +63,7 @@ class ActiveFault:
         with guarded(self.fault_name, "toxics"):
             return self.fault.toxics()
 
-    def evidence(self, observation: Observation) -> str | None:
+    def find_evidence(self, observation: Observation) -> str | None:
         """The evidence that the caller met the fault, in words, or None. Raises BrokenFault: the fault's code
         raised."""
         with guarded(self.fault_name, "witnessed"):
@@ -74,17 +75,17 @@ class ActiveFault:
         with guarded(self.fault_name, "idle"):
             return self.fault.idle(observation)
 
-    def scheduled(self, call: Call) -> Event:
+    def build_scheduled_event(self, call: Call) -> Event:
         """The event to note before the fault acts."""
         return FaultScheduled(
             fault=self.fault_name, injection=self.injection, at=call.at, params=dict(vars(self.fault))
         )
 
-    def changed(self) -> str:
+    def describe_changes(self) -> str:
         """Each value that the story changed, before and after, in one line of at most `REPLY_MAX` characters."""
         changes = []
         if self.given is not None and self.call is not None:
-            changes.append(differences(self.given.value, self.call.value, most=REPLY_MAX))
+            changes.append(describe_differences(self.given.value, self.call.value, most=REPLY_MAX))
         if self.sent > 1:
             changes.append(f"sent {self.sent} times")
         if self.reply is not None:
@@ -98,11 +99,11 @@ class ActiveFault:
 def _describe_change(was: Reply, now: Reply) -> str:
     if was.status != now.status:
         return f"{was.status} → {now.status}"
-    changes = differences(was.value, now.value, most=REPLY_MAX)
+    changes = describe_differences(was.value, now.value, most=REPLY_MAX)
     return changes or ("" if was.body == now.body else f"{len(was.body)} bytes → {len(now.body)} bytes")
 
 
-def chain(
+def nest_flows(
     reach: Sequence[Callable[[Call], ActiveFault | None]],
     call: Call,
     on_injected: Callable[[ActiveFault], None] = lambda _: None,
@@ -110,8 +111,8 @@ def chain(
     """One flow of several stories: each `yield call` of an outer story goes to the next one, the innermost goes out.
 
     `reach` holds a function per injection, outermost first. It rolls the injection's dice when the story is reached, so
-    a fault that an outer one masks is never rolled. A story is injected if it changed the exchange; `chain` checks that
-    itself.
+    a fault that an outer one masks is never rolled. A story is injected if it changed the exchange; `nest_flows` checks
+    that itself.
     """
     # Injections that do not hit are passed over here, so that none of them costs a generator of its own.
     for depth in range(len(reach)):
@@ -122,7 +123,7 @@ def chain(
         return (yield call)
     inner_reach = reach[depth + 1 :]
 
-    def touched() -> None:
+    def mark_injected() -> None:
         if not active.injected:
             active.injected = True
             on_injected(active)
@@ -139,7 +140,7 @@ def chain(
         while True:
             active.waits = False
             try:
-                step = story.throw(failed) if fails and failed else _next(story, answer)
+                step = story.throw(failed) if fails and failed else _advance_flow(story, answer)
                 if not isinstance(step, Call | Wait | Ahead | UserActs | Note):
                     wrong = f"it yielded {type(step).__name__}: a story yields a Call or another Step"
                     raise TypeError(wrong)
@@ -147,48 +148,55 @@ def chain(
                 reply: Reply = end.value
                 if not isinstance(reply, Reply):
                     unlike = TypeError(f"it returned {type(reply).__name__}: a story returns a Reply")
-                    raise broken_by(active.fault_name, "flow", unlike) from None
+                    raise make_broken_fault(active.fault_name, "flow", unlike) from None
                 # By identity: a story that changes nothing returns the very reply that it got.
                 if reply is not inner:
                     active.reply = reply
                     piped = None if inner is None else reply.own_pipes(inner)
                     for watched in piped or ():  # its pipes act when the body is read, or never
-                        watched.on_change, watched.blame = touched, partial(broken_by, active.fault_name, "flow")
+                        watched.on_change, watched.blame = (
+                            mark_injected,
+                            partial(make_broken_fault, active.fault_name, "flow"),
+                        )
                     if piped is None:
-                        touched()
+                        mark_injected()
                 return reply
             except Failure as failure:
                 # What the inner call ended with is not the story's own doing; the end of its own wait is.
                 if failure is not passed_on:
                     active.failed = failure.kind
                 if failure is not failed:
-                    touched()
+                    mark_injected()
                 raise
             except BaseException as error:
-                let_through(error)
+                reraise_unless_foreign(error)
                 # The values are the program's: one may raise when it is looked at, and then passes as it is.
-                if inner is not None and not active.injected and is_of_value(error, type(active.fault).__module__):
+                if (
+                    inner is not None
+                    and not active.injected
+                    and is_raised_by_value(error, type(active.fault).__module__)
+                ):
                     return inner
-                raise broken_by(active.fault_name, "flow", error) from error
+                raise make_broken_fault(active.fault_name, "flow", error) from error
             fails = False
             try:
                 if isinstance(step, Call):
                     if step is not call:
                         active.call = step
                     if step is not call or active.sent:
-                        touched()
+                        mark_injected()
                     active.sent += 1
-                    active.got = inner = answer = yield from chain(inner_reach, step, on_injected)
+                    active.got = inner = answer = yield from nest_flows(inner_reach, step, on_injected)
                 else:
                     active.waits = isinstance(step, Wait)
                     if isinstance(step, Wait) and step.counts:
-                        touched()
+                        mark_injected()
                     answer = yield step
                     if isinstance(step, Ahead) and active.sent and answer:
                         active.told = str(answer)
-                        touched()
+                        mark_injected()
                     if isinstance(step, UserActs) and answer:
-                        touched()
+                        mark_injected()
             except Failure as failure:
                 failed, fails = failure, True
                 if isinstance(step, Call):
@@ -197,7 +205,7 @@ def chain(
         failed = passed_on = None  # each holds this frame by its traceback
 
 
-def _next(story: Flow, answer: Any) -> Step:
+def _advance_flow(story: Flow, answer: Any) -> Step:
     """The next step of a story that gets this answer to the last one."""
     return next(story) if answer is None else story.send(answer)
 
@@ -207,12 +215,12 @@ class Driver(Protocol):
 
     async def send(self, call: Call) -> Reply: ...
     async def wait(self, delay_s: float) -> None: ...
-    def ahead(self, by_s: float) -> str: ...
-    def act_for_user(self, step: UserActs) -> bool: ...
+    def advance_clock(self, by_s: float) -> str: ...
+    def perform_user_act(self, step: UserActs) -> bool: ...
     def note(self, event: Event) -> None: ...
 
 
-async def play(flow: Flow, driver: Driver) -> Reply:
+async def run_flow(flow: Flow, driver: Driver) -> Reply:
     """Performs the flow's steps until it returns the caller's reply. Raises Failure: the exchange ended without a
     reply."""
     answer: Any = None
@@ -220,7 +228,7 @@ async def play(flow: Flow, driver: Driver) -> Reply:
     try:
         while True:
             try:
-                step = _next(flow, answer) if failed is None else flow.throw(failed)
+                step = _advance_flow(flow, answer) if failed is None else flow.throw(failed)
             except StopIteration as end:
                 reply: Reply = end.value
                 return reply
@@ -231,9 +239,9 @@ async def play(flow: Flow, driver: Driver) -> Reply:
                 elif isinstance(step, Wait):
                     await driver.wait(step.delay_s)
                 elif isinstance(step, Ahead):
-                    answer = driver.ahead(step.by_s)
+                    answer = driver.advance_clock(step.by_s)
                 elif isinstance(step, UserActs):
-                    answer = driver.act_for_user(step)
+                    answer = driver.perform_user_act(step)
                 else:
                     driver.note(step.event)
             except Failure as failure:
@@ -242,9 +250,9 @@ async def play(flow: Flow, driver: Driver) -> Reply:
         failed = None  # it holds this frame by its traceback
 
 
-def at_once(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that never suspends, as `play` is with a driver that only blocks. Raises RuntimeError:
-    it suspended."""
+def run_synchronously(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never suspends, as `run_flow` is with a driver that only blocks. Raises
+    RuntimeError: it suspended."""
     try:
         work.send(None)
     except StopIteration as end:

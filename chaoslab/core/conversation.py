@@ -37,7 +37,7 @@ class Turn:
     says: Any = None
     expect: tuple[Any, ...] = ()
 
-    def words(self, answer: str) -> str | None:
+    def choose_words(self, answer: str) -> str | None:
         """The user's words after that answer; None if no pattern is found in it."""
         if not self.reply:
             return self.say
@@ -59,18 +59,18 @@ class Conversation:
     turns_max: int = 0
 
     @property
-    def most(self) -> int:
+    def turn_count_max(self) -> int:
         """The most turns that it can have."""
         return max(len(self.turns), self.turns_max if self.user else 0)
 
-    def turn(self, number: int) -> Turn | None:
+    def get_turn(self, number: int) -> Turn | None:
         """The turn with this number, from 1; None if there is none."""
         if number <= len(self.turns):
             return self.turns[number - 1]
-        return self.user if number <= self.most else None
+        return self.user if number <= self.turn_count_max else None
 
     @property
-    def waits_s(self) -> float:
+    def total_wait_s(self) -> float:
         """The time that passes between the turns, in seconds."""
         return sum(turn.after_s for turn in self.turns)
 
@@ -79,7 +79,7 @@ class Conversation:
         turns = (replace(turn, after_s=waits_s.get(n, turn.after_s)) for n, turn in enumerate(self.turns, 1))
         return replace(self, turns=tuple(turns))
 
-    def of_one_event(self, wishes: int) -> Conversation:
+    def limit_repeats(self, wishes: int) -> Conversation:
         """The same with the words of a turn at most so many times; the times before those left out pass all the same.
         Itself if none of its words come more often."""
         kept, counts, wait_s = list[Turn](), Counter[str](), 0.0
@@ -91,7 +91,7 @@ class Conversation:
                 wait_s = 0.0
         return self if len(kept) == len(self.turns) else replace(self, turns=tuple(kept))
 
-    def shorter(self) -> Iterator[Conversation]:
+    def iterate_without_turn(self) -> Iterator[Conversation]:
         """The same without each of its turns, the last one first, if more than one is left."""
         for n in reversed(range(len(self.turns) if len(self.turns) > 1 else 0)):
             # A conversation cannot begin with a reply to an answer.
@@ -103,9 +103,14 @@ class Conversation:
 
 
 def turn(
-    say: str = "", *, reply: Mapping[str, str] | None = None, after_s: float = 0.0,
-    facts: Sequence[str | Sequence[str]] = (), says: Any = None, expect: Sequence[Any] = (),
-) -> Turn:  # fmt: skip
+    say: str = "",
+    *,
+    reply: Mapping[str, str] | None = None,
+    after_s: float = 0.0,
+    facts: Sequence[str | Sequence[str]] = (),
+    says: Any = None,
+    expect: Sequence[Any] = (),
+) -> Turn:
     """One turn of a conversation, for `turns`: the user's words, or `reply`, words by a pattern (a regular expression)
     that is sought in the agent's last answer. `after_s` seconds of the world's time pass before it. `facts`, `says`: as
     those of `run`, about the answer of this turn. `expect`: assertions about this turn, for the fixture of pytest.
@@ -154,15 +159,22 @@ def turns(*each: str | Turn, user: Mapping[str, str] | None = None, turns_max: i
     return Conversation(turn_list, turn(reply=user), turns_max) if user else Conversation(turn_list)
 
 
-class Talk:
+class RunningConversation:
     """A conversation under way in a trial. Use: `while (words := talk.next()) is not None:` wait `talk.wait_s`,
-    `begin`, ask the agent, `answered`."""
+    `begin_turn`, ask the agent, `finish_turn`."""
 
     def __init__(
-        self, conversation: Conversation, note: Callable[[Event], object], requests: Requests, memory: TrialMemory,
-        clock: Clock, *, twins: Sequence[str] = (), read: ReadTurn = lambda says, text: None,  # noqa: ARG005
+        self,
+        conversation: Conversation,
+        note: Callable[[Event], object],
+        requests: Requests,
+        memory: TrialMemory,
+        clock: Clock,
+        *,
+        twins: Sequence[str] = (),
+        read: ReadTurn = lambda says, text: None,  # noqa: ARG005
         wishes: int = TURNS_MAX,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`twins`: the answers of the twin, by turn. `read`: reads an answer by the turn's `says`. `wishes`: words that
         come more often are an event that is repeated."""
         self._twins, self._read, self._wishes, self._heard = twins, read, wishes, Counter[str]()
@@ -174,21 +186,21 @@ class Talk:
         self.wait_s = 0.0
         """The time that passes before the turn that `next` gave."""
 
-    def next(self) -> str | None:
+    def advance_turn(self) -> str | None:
         """The user's words of the next turn; None if the conversation is over."""
-        turn = self._conversation.turn(self._number + 1)
+        turn = self._conversation.get_turn(self._number + 1)
         if turn is None:
             return None
         self._number += 1
         self.wait_s = turn.after_s
-        return turn.words(self.answers[-1] if self.answers else "")
+        return turn.choose_words(self.answers[-1] if self.answers else "")
 
-    def begin(self, prompt: str) -> bool:
+    def begin_turn(self, prompt: str) -> bool:
         """Begins the turn; True if its words are an event that was there before."""
         # The first turn has begun with the trial.
         if self._number > 1:
             self._requests.begin_turn(self._number)
-            self._memory.begin_turn(self._number, self._requests.counts)
+            self._memory.begin_turn(self._number, self._requests.counts_by_target)
         self._began_s, self.words = self._clock.monotonic(), prompt
         self._note(TurnStarted(turn=self._number, prompt=prompt))
         self._heard[prompt] += 1
@@ -196,43 +208,46 @@ class Talk:
 
     @property
     def has_next(self) -> bool:
-        return self._conversation.turn(self._number + 1) is not None
+        return self._conversation.get_turn(self._number + 1) is not None
 
     @property
     def is_answered(self) -> bool:
         """True if the turn that began last has its answer."""
         return len(self.answers) == self._number
 
-    def begin_beside(self) -> str | None:
+    def begin_parallel_turn(self) -> str | None:
         """Begins the next turn beside the one that goes on, as another session does, and gives its words; None if no
         words are due."""
-        turn = self._conversation.turn(self._number + 1)
+        turn = self._conversation.get_turn(self._number + 1)
         if turn is None or turn.reply:
             return None
         self._note(TurnStarted(turn=self._number + 1, prompt=turn.say))
         return turn.say
 
-    def answered_beside(self, text: str) -> None:
+    def finish_parallel_turn(self, text: str) -> None:
         """Takes the answer of the turn that began beside the last."""
         self._number += 1
-        self.answered(text)
+        self.finish_turn(text)
 
-    def answered(self, text: str) -> None:
+    def finish_turn(self, text: str) -> None:
         """Takes the agent's answer."""
         duration_s = round(self._clock.monotonic() - self._began_s, 6)
         self.answers.append(text)
-        turn = self._conversation.turn(self._number) or Turn()
+        turn = self._conversation.get_turn(self._number) or Turn()
         twin = self._twins[self._number - 1] if self._number <= len(self._twins) else None
         self._note(
             TurnFinished(
-                turn=self._number, answer=text, duration_s=duration_s, twin=twin,
+                turn=self._number,
+                answer=text,
+                duration_s=duration_s,
+                twin=twin,
                 facts=[list(fact) for fact in turn.facts] or None,
                 says=None if turn.says is None else self._read(turn.says, text),
                 twin_says=None if turn.says is None or twin is None else self._read(turn.says, twin),
             )
-        )  # fmt: skip
+        )
 
     @property
-    def whole(self) -> str:
+    def joined_answers(self) -> str:
         """All answers, a line or more each: the trial's answer."""
         return "\n".join(self.answers)

@@ -1,15 +1,15 @@
 """The messages in a request to a model, whatever the format: where they stand, the role of each, and the results of
-tools among them. A request in brief (`sketch`) tells which of several is nearest to another one, and how they
-differ."""
+tools among them. A request in brief (`summarize_request`) tells which of several is nearest to another one, and how
+they differ."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from chaoslab.base.identity import digest
-from chaoslab.base.jsonable import line, render_brief
-from chaoslab.core.answers import CHAT_ANSWERS, Answers
+from chaoslab.base.identity import hash_value
+from chaoslab.base.jsonable import render_brief, to_one_line
+from chaoslab.core.answers import CHAT_ANSWERS, AnswerFormat
 
 TOOL = "tool"
 """The role of a message that answers a call, and that no provider takes without the message before it."""
@@ -19,13 +19,13 @@ TEXTS = frozenset({"content", "text", "parts", "output", "functionResponse", "fu
 """The fields of a message that hold its words, whatever the format, or lead to them."""
 
 
-def _role(message: Mapping[str, Any]) -> str:
+def _get_role(message: Mapping[str, Any]) -> str:
     role = message.get("role")
     # OpenAI's newer models take developer in the place of system.
     return "system" if role == "developer" else str(role)
 
 
-def _from_user(text: str) -> dict[str, Any]:
+def _build_user_message(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
@@ -36,12 +36,12 @@ class Dialog:
     user's only one. `answers` reads the model's answers."""
 
     key: str = "messages"
-    role: Callable[[Mapping[str, Any]], str] = _role
-    from_user: Callable[[str], dict[str, Any]] = _from_user
+    role: Callable[[Mapping[str, Any]], str] = _get_role
+    from_user: Callable[[str], dict[str, Any]] = _build_user_message
     bare: bool = False
-    answers: Answers = CHAT_ANSWERS
+    answers: AnswerFormat = CHAT_ANSWERS
 
-    def messages(self, value: Any) -> list[Any]:
+    def list_messages(self, value: Any) -> list[Any]:
         """The messages of a request; empty if it has none."""
         messages = value.get(self.key) if isinstance(value, Mapping) else None
         if self.bare and isinstance(messages, str):
@@ -52,54 +52,54 @@ class Dialog:
         """The request with other messages."""
         return {**value, self.key: messages}
 
-    def units(self, value: Any) -> "list[Unit]":
+    def group_messages(self, value: Any) -> "list[MessageUnit]":
         """The messages of a request, each together with the results behind it, which may not stand without it."""
-        units: list[Unit] = []
-        for message in self.messages(value):
+        units: list[MessageUnit] = []
+        for message in self.list_messages(value):
             role = self.role(message)
             if role == TOOL and units:
                 units[-1].messages.append(message)
             else:
-                units.append(Unit(role, [message]))
+                units.append(MessageUnit(role, [message]))
         return units
 
-    def with_units(self, value: Mapping[str, Any], units: "Iterable[Unit]") -> dict[str, Any]:
+    def with_message_units(self, value: Mapping[str, Any], units: "Iterable[MessageUnit]") -> dict[str, Any]:
         """The request with other messages."""
         return self.with_messages(value, [message for unit in units for message in unit.messages])
 
 
 @dataclass
-class Unit:
+class MessageUnit:
     """A message and the results behind it. `role`: the role of the first message."""
 
     role: str
     messages: list[Any]
 
     @property
-    def free(self) -> bool:
+    def is_removable(self) -> bool:
         """False for a message of the system, and for a result that answers no message of this request."""
         return self.role not in ("system", TOOL)
 
     @property
-    def calls(self) -> bool:
+    def has_results(self) -> bool:
         """True if results stand behind the message."""
         return len(self.messages) > 1
 
 
-def reword(message: Any, change: Callable[[str], str]) -> Any:
+def map_texts(message: Any, change: Callable[[str], str]) -> Any:
     """A message with each of its texts changed. A model's thoughts, which a provider signs, stay."""
     if isinstance(message, Mapping) and message.get("type") in ("reasoning", "thinking"):
         return message
-    return _reword(message, change)
+    return _map_texts(message, change)
 
 
-def _reword(value: Any, change: Callable[[str], str]) -> Any:
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_reword(entry, change) if isinstance(entry, Mapping) else entry for entry in value]
+        return [_map_texts(entry, change) if isinstance(entry, Mapping) else entry for entry in value]
     if isinstance(value, Mapping):
-        return {key: _reword(entry, change) if key in TEXTS else entry for key, entry in value.items()}
+        return {key: _map_texts(entry, change) if key in TEXTS else entry for key, entry in value.items()}
     return value
 
 
@@ -107,11 +107,11 @@ def collect_text(message: Any) -> str:
     """The texts of a message, one a line."""
     texts: list[str] = []
 
-    def collect(text: str) -> str:
+    def append_text(text: str) -> str:
         texts.append(text)
         return text
 
-    reword(message, collect)
+    map_texts(message, append_text)
     return "\n".join(texts)
 
 
@@ -132,11 +132,11 @@ class FoundToolResult:
         return self.holder[self.key]
 
 
-def tool_results(messages: Sequence[Any]) -> list[FoundToolResult]:
+def find_tool_results(messages: Sequence[Any]) -> list[FoundToolResult]:
     """The results in these messages, the oldest first. One whose call is not there is left out."""
     names: dict[Any, str] = {}
     results = []
-    for block in (block for message in messages for block in _parts(message)):
+    for block in (block for message in messages for block in _iterate_blocks(message)):
         match block:
             case {"type": "function_call", "call_id": str(call_id), "name": str(name)}:  # OpenAI's responses
                 names[call_id] = name
@@ -159,7 +159,7 @@ def tool_results(messages: Sequence[Any]) -> list[FoundToolResult]:
     return results
 
 
-def _parts(message: Any) -> Iterator[Any]:
+def _iterate_blocks(message: Any) -> Iterator[Any]:
     """The message, and the objects in it that may be calls or results."""
     yield message
     if isinstance(message, Mapping):
@@ -174,22 +174,22 @@ WORDS, VALUE = 200, 60
 """The most characters of a message, and of another value."""
 
 
-def sketch(dialog: Dialog, value: Any) -> dict[str, Any]:
+def summarize_request(dialog: Dialog, value: Any) -> dict[str, Any]:
     """The request's messages behind the model's last answer, in words, under `messages`; a digest of those before them
     under `earlier`; every other field as it is if it is short, else as a digest. Empty if the request is no object."""
     if not isinstance(value, Mapping):
         return {}
-    messages = dialog.messages(value)
+    messages = dialog.list_messages(value)
     roles = [dialog.role(item) for item in messages]
     last = max((n for n, role in enumerate(roles, 1) if role == "assistant"), default=0)
     first = max(last, len(messages) - NEWEST)
     newest = zip(roles[first:], messages[first:], strict=True)
-    lines = [f"{role}: {line(collect_text(item), WORDS)}" for role, item in newest]
-    rest = {str(key): _shorten(item) for key, item in value.items() if key != dialog.key}
-    return {"messages": lines, "earlier": digest(messages[:first]) if first else "none", **rest}
+    lines = [f"{role}: {to_one_line(collect_text(item), WORDS)}" for role, item in newest]
+    rest = {str(key): _shorten_value(item) for key, item in value.items() if key != dialog.key}
+    return {"messages": lines, "earlier": hash_value(messages[:first]) if first else "none", **rest}
 
 
-def measure_nearness(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
+def measure_request_likeness(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
     """The likeness of two sketches, from 0 to 3: the earlier messages weigh most, then the newest ones, then the
     rest."""
     first, second = ("\n".join(map(str, request_sketch.get("messages") or ())) for request_sketch in (left, right))
@@ -199,10 +199,10 @@ def measure_nearness(left: Mapping[str, Any], right: Mapping[str, Any]) -> float
     return before + float(SequenceMatcher(None, first, second).ratio()) + alike / 2
 
 
-def _shorten(value: Any) -> Any:
+def _shorten_value(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return value if len(value) <= VALUE else f"a text, {digest(value)[:8]}"
+        return value if len(value) <= VALUE else f"a text, {hash_value(value)[:8]}"
     text = render_brief(value, VALUE + 1)
-    return text if len(text) <= VALUE else f"{len(value)} entries, {digest(value)[:8]}"
+    return text if len(text) <= VALUE else f"{len(value)} entries, {hash_value(value)[:8]}"

@@ -7,7 +7,6 @@ made by keyword.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import field
@@ -15,9 +14,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
-from chaoslab.base.clock import iso, later
+from chaoslab.base.clock import add_seconds, format_iso
 from chaoslab.base.json_text import quoted
-from chaoslab.base.shapes import Like, Within, is_moment
+from chaoslab.base.shapes import AnnotationCheck, Within, is_moment
 from chaoslab.base.values import fixed
 
 VERSION = 5
@@ -26,9 +25,6 @@ VERSION = 5
 version can be run again."""
 REPLY_MAX = 300
 """Characters of a reply, or of a change, that a log keeps."""
-UNTOLD, UNTOLD_S = "untold", math.nan
-"""A word and a duration that another lab's log does not record. This lab's own log records all."""
-
 CANCELLED = "cancelled"
 """The error of a call whose answer nobody waited for any more: its agent cancelled it."""
 FILES = "files"
@@ -46,7 +42,7 @@ Count = Annotated[int, Within(0, 2**63 - 1)]
 Chance = Annotated[float, Within(0.0, 1.0)]
 Moment = Annotated[str, is_moment]
 Weighted = Annotated[list[str | float], lambda pair: [type(one) is str for one in pair] == [True, False]]
-Setting = Annotated[Any, Like(str | float | bool | None | list[str | Weighted])]
+Setting = Annotated[Any, AnnotationCheck(str | float | bool | None | list[str | Weighted])]
 
 
 class _Choice(TypedDict):
@@ -55,7 +51,7 @@ class _Choice(TypedDict):
 
 class _Injection(TypedDict):
     name: str
-    choices: NotRequired[list[Annotated[dict[str, Any], Like(_Choice)]]]
+    choices: NotRequired[list[Annotated[dict[str, Any], AnnotationCheck(_Choice)]]]
     targets: NotRequired[list[str]]
     chance: NotRequired[Annotated[float, Within(0.0, 1.0)]]
     calls: NotRequired[list[Count]]
@@ -63,7 +59,7 @@ class _Injection(TypedDict):
 
 
 class _Plan(TypedDict):
-    injections: list[Annotated[dict[str, Any], Like(_Injection)]]
+    injections: list[Annotated[dict[str, Any], AnnotationCheck(_Injection)]]
 
 
 class _Answer(TypedDict):
@@ -72,17 +68,17 @@ class _Answer(TypedDict):
     headers: dict[str, str]
 
 
-def faults_of(injection: Mapping[str, Any]) -> set[str]:
+def collect_fault_names(injection: Mapping[str, Any]) -> set[str]:
     """The names of the faults that an injection of a plan, as data, chooses from."""
     return {str(choice["fault"]) for choice in injection.get("choices", ())}
 
 
-Planned = Annotated[dict[str, Any], Like(_Plan, empty=True)]
-Answered = Annotated[dict[str, Any], Like(_Answer, empty=True)]
+Planned = Annotated[dict[str, Any], AnnotationCheck(_Plan, empty=True)]
+Answered = Annotated[dict[str, Any], AnnotationCheck(_Answer, empty=True)]
 
 
-def _later(moment: str, by_s: float) -> str:
-    return iso(later(datetime.fromisoformat(moment), by_s))
+def _shift_moment(moment: str, by_s: float) -> str:
+    return format_iso(add_seconds(datetime.fromisoformat(moment), by_s))
 
 
 class Event:
@@ -95,7 +91,7 @@ class Event:
     left_out: ClassVar[tuple[str, ...]] = ()
     """The fields that a line has only if they are not None."""
 
-    def moved(self, by_s: float) -> Event:  # noqa: ARG002 - most name none
+    def shift_time(self, by_s: float) -> Event:  # noqa: ARG002 - most name none
         """The same event, `by_s` later: trials that ran side by side are logged one after the other."""
         return self
 
@@ -125,7 +121,7 @@ class AttemptRef:
     request_id: str
 
     @cached_property
-    def spelt(self) -> str:
+    def json_fields(self) -> str:
         """The fields as they stand in each line about the attempt: JSON without its braces, and without the trial."""
         numbers = f'"turn": {self.turn}, "request": {self.request}, "attempt": {self.attempt}'
         return f'"target": {quoted(self.target)}, {numbers}, "request_id": {quoted(self.request_id)}'
@@ -317,17 +313,22 @@ class CallFinished(AttemptEvent):
     """True for a function that changes the world and failed because a function within it met a fault: what it had done
     by then is not known."""
     left_out: ClassVar[tuple[str, ...]] = (
-        "first_byte_s", "last_byte_s", "finish_reason", "said_by", "asked", "broken_within"
-    )  # fmt: skip
+        "first_byte_s",
+        "last_byte_s",
+        "finish_reason",
+        "said_by",
+        "asked",
+        "broken_within",
+    )
 
     @property
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """True if nobody waited for the answer any more, or the trial ended first. It may be the doing of a fault that
         held the call back."""
         return self.error in (CANCELLED, OPEN) and not self.ok and (self.status or 0) < 400  # no service's own word
 
 
-def own_words(said: str) -> str:
+def quote_reserved_error(said: str) -> str:
     """A target's own message as the error of a call. It is not taken for the lab's word for one without an end."""
     return f"'{said}'" if said in (CANCELLED, OPEN) else said
 
@@ -472,8 +473,8 @@ class UserStopped(EndingEvent):
 
 @fixed(frozen=True, kw_only=True)
 class EventRepeated(Event):
-    """The agent is asked once more what it was asked, as by a queue that delivers again or an impatient user. Nobody
-    wishes it to be done twice."""
+    """The agent is asked once more what it was asked, as by a queue that delivers again or an impatient user. It is
+    to be done once, unless the run's `wishes` says otherwise."""
 
     turn: Count
     prompt: str
@@ -643,7 +644,7 @@ class Budget(Event):
 @fixed(frozen=True, kw_only=True)
 class VariationTried(Event):
     """The result of a trial of an exploration, and what differs in it from the trial without faults. `tried`: as
-    `search.variation.Tried` has it."""
+    `search.variation.TriedVariation` has it."""
 
     tried: dict[str, Any]
 
@@ -681,8 +682,8 @@ class PromptAttempt(Event):
     error: str = ""
     moves: ClassVar[bool] = True
 
-    def moved(self, by_s: float) -> PromptAttempt:
-        times = {"start_time": _later(self.start_time, by_s), "end_time": _later(self.end_time, by_s)}
+    def shift_time(self, by_s: float) -> PromptAttempt:
+        times = {"start_time": _shift_moment(self.start_time, by_s), "end_time": _shift_moment(self.end_time, by_s)}
         return PromptAttempt(**vars(self) | times)  # in a third of the time of `replace`
 
 
@@ -787,11 +788,11 @@ class PromptFinished(Event):
     prompt_index: Count
     prompt: str
     status: str
-    """ok, failed, or untold (not known, in another lab's log)."""
+    """ok or failed."""
     answer: str
     """The agent's last answer."""
-    attempts: Count | None
-    """The number of attempts at the prompt; None: not known."""
+    attempts: Count
+    """The number of attempts at the prompt."""
     duration_s: Seconds
     error_type: str = "none"
     under_way: str | None = None
@@ -806,8 +807,8 @@ class PromptFinished(Event):
 
 @fixed(frozen=True, kw_only=True)
 class RunFinished(Event):
-    """The run ends. `reason` is done, interrupted, lab_down or broken. A count of -1 is not known (another lab's
-    log). `lines`: the number of lines that each other writer has written at least."""
+    """The run ends. `reason` is done, interrupted, lab_down or broken. `lines`: the number of lines that each other
+    writer has written at least."""
 
     received: Count
     processed: Count

@@ -17,24 +17,26 @@ from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 from chaoslab.base.clock import system
-from chaoslab.base.json_text import encoded, speller, value_of
-from chaoslab.base.phrases import phrase
+from chaoslab.base.json_text import decode_json, encode_text, make_json_writer
+from chaoslab.base.phrases import get_status_phrase
 from chaoslab.base.values import fixed
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.events import AttemptRef, Event
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, Parts, Streamed, WatchedPipe
+from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, BodyParts, Streamed, WatchedPipe
 
 forever = math.inf
-_spelt = speller()
+_spelt = make_json_writer()
 OF_LENGTH = ("content-length", "content-encoding", "transfer-encoding")
 """The headers that say how a body is sent, which no other body has."""
 
 
-def json_reply(value: Any) -> Reply:
+def build_json_reply(value: Any) -> Reply:
     """A successful reply of JSON."""
-    return Reply(200, {"Content-Type": "application/json"}, encoded(json.dumps(value, ensure_ascii=False, default=str)))
+    return Reply(
+        200, {"Content-Type": "application/json"}, encode_text(json.dumps(value, ensure_ascii=False, default=str))
+    )
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Call:
     value: Any = None
     errors: Mapping[int, ErrorReply] = field(default_factory=dict)
     dialog: Dialog = CHAT
-    answered_with: Callable[[Any], Reply] = field(default=json_reply, repr=False, compare=False)
+    answered_with: Callable[[Any], Reply] = field(default=build_json_reply, repr=False, compare=False)
     turn: int = 1
     failed_with: Callable[[str], Reply] | None = field(default=None, repr=False, compare=False)
 
@@ -64,9 +66,13 @@ class Call:
     def at(self) -> AttemptRef:
         """The attempt's name in the log."""
         return AttemptRef(
-            trial=self.trial, turn=self.turn, target=self.target, request=self.request, attempt=self.attempt,
+            trial=self.trial,
+            turn=self.turn,
+            target=self.target,
+            request=self.request,
+            attempt=self.attempt,
             request_id=self.request_id,
-        )  # fmt: skip
+        )
 
     def with_value(self, value: Any) -> Call:
         return replace(self, value=value)
@@ -76,7 +82,7 @@ class Call:
         it states; 0: the target's own, if any."""
         error_reply = self.errors.get(status) or ErrorReply(status, {"error": f"status {status}"})
         if retry_after_s:
-            error_reply = error_reply.retry_after(retry_after_s)
+            error_reply = error_reply.with_retry_after(retry_after_s)
         headers = {"Content-Type": "application/json", **error_reply.headers}
         return Reply(error_reply.status, headers, json.dumps(error_reply.body).encode())
 
@@ -89,7 +95,7 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
-    stream: Parts | None = None
+    stream: BodyParts | None = None
     pipes: tuple[WatchedPipe, ...] = ()
     of_function: ClassVar[bool] = False
     """True of a function's result, which has no status."""
@@ -114,11 +120,11 @@ class Reply:
     @cached_property
     def value(self) -> Any:
         try:
-            return value_of(self.body)
+            return decode_json(self.body)
         except (ValueError, RecursionError):  # brackets by the thousand
             pass
         try:
-            return [value_of(line) for line in self.body.splitlines() if line.strip()] if self.in_lines else None
+            return [decode_json(line) for line in self.body.splitlines() if line.strip()] if self.in_lines else None
         except (ValueError, RecursionError):
             return None
 
@@ -148,10 +154,10 @@ class Reply:
         message = self.value.get("error") if isinstance(self.value, dict) else None
         if isinstance(message, str) and message != f"status {self.status}":
             return message
-        return phrase(self.status, f"status {self.status}")
+        return get_status_phrase(self.status, f"status {self.status}")
 
     def with_value(self, value: Any) -> Reply:
-        body = encoded(self.spelt(value))
+        body = encode_text(self.spelt(value))
         # Both were those of the other body.
         headers = {k: v for k, v in self.headers.items() if k.lower() not in ("content-length", "content-encoding")}
         return Reply(self.status, headers, body)
@@ -168,7 +174,7 @@ class Reply:
     def with_text(self, text: str) -> Reply:
         """The reply with this text in the place of its JSON."""
         headers = {name: value for name, value in self.headers.items() if name.lower() not in OF_LENGTH}
-        return Reply(self.status, headers, encoded(text))
+        return Reply(self.status, headers, encode_text(text))
 
     def same_as(self, other: Reply | None) -> bool:
         return (
@@ -294,12 +300,12 @@ class Arrival:
     error: str | None = None
 
     @property
-    def gaps(self) -> list[float]:
+    def piece_gaps_s(self) -> list[float]:
         """The seconds before each piece."""
         times = [0.0, *(at_s for at_s, _ in self.pieces)]
         return [round(now_s - before_s, 6) for before_s, now_s in pairwise(times)]
 
-    def lacks(self, size: int | None = None) -> str:
+    def describe_difference(self, size: int | None = None) -> str:
         """The difference, in words, from the whole answer, or its first bytes; empty if there is none."""
         got, due = b"".join(piece for _, piece in self.pieces), self.whole[:size]
         return "" if got == due else f"{len(got)} bytes came that are not the {len(due)} due"
@@ -325,7 +331,7 @@ class TrialContext:
     `turn`: the turn of the conversation, from 1. `elapsed_s`: seconds since the trial began. `spent`: the use before
     this call (tokens, cost_usd, calls, seconds). `memory`: the injection's own, empty at its first call and kept until
     the trial ends. `earlier`: the trial's attempts that are over, oldest first, for faults that look back
-    (`Fault.looks_back`).
+    (`Fault.needs_earlier_exchanges`).
     """
 
     trial: str = ""

@@ -1,5 +1,5 @@
-"""`Fault`, the base of every fault, and `load`, which checks a fault before it is used. A fault is a dataclass of its
-parameters that derives from `Fault` and overrides what differs. Everything that the lab has to know of a fault is a
+"""`Fault`, the base of every fault, and `load_fault`, which checks a fault before it is used. A fault is a dataclass of
+its parameters that derives from `Fault` and overrides what differs. Everything that the lab has to know of a fault is a
 trait of its class, so nothing outside of `chaoslab.faults` names one. `OutageCut` is the failure that clients meet
 during an `Outage`."""
 
@@ -9,11 +9,11 @@ from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
-from chaoslab.base.boundary import Through, is_foreign
+from chaoslab.base.boundary import Through, is_foreign_error
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
-from chaoslab.base.registry import broken_plugin, register
-from chaoslab.base.registry import load as load_plugin
+from chaoslab.base.registry import load_plugin as load_plugin
+from chaoslab.base.registry import make_broken_plugin, register_plugin
 from chaoslab.core.exchange import Arrival, Call, Failure, Flow, Observation, Toxic, TrialContext
 
 GROUP = "faults"
@@ -190,24 +190,24 @@ class guarded:
     def __enter__(self) -> None: ...
 
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and not isinstance(error, Failure) and is_foreign(error):
-            raise broken_by(self._name, self._method, error) from error
+        if error is not None and not isinstance(error, Failure) and is_foreign_error(error):
+            raise make_broken_fault(self._name, self._method, error) from error
 
 
-def broken_by(name: str, method: str, error: BaseException) -> BrokenFault:
+def make_broken_fault(name: str, method: str, error: BaseException) -> BrokenFault:
     """The error for a fault of this name whose method raised that error."""
-    return BrokenFault(broken_plugin(GROUP, name, f"its {method}() raised {describe_error(error)}").args[0])
+    return BrokenFault(make_broken_plugin(GROUP, name, f"its {method}() raised {describe_error(error)}").args[0])
 
 
-def load(name: str) -> type[Fault]:
+def load_fault(name: str) -> type[Fault]:
     """The class of the fault of this name, checked.
 
     Raises: LookupError: no such fault. BrokenPlugin: it cannot be loaded or used; the line names the package that
     brings it.
     """
     class_ = load_plugin(GROUP, name)
-    if wrong := _find_wrong(class_):
-        raise broken_plugin(GROUP, name, wrong)
+    if wrong := _find_class_defect(class_):
+        raise make_broken_plugin(GROUP, name, wrong)
     return cast(type[Fault], class_)
 
 
@@ -217,29 +217,29 @@ def register_given_fault(fault: Fault) -> tuple[str, dict[str, Any]]:
     another fault has its name."""
     fault_class: Any = type(fault)
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", fault_class.__name__).lower()
-    if wrong := _find_wrong(fault_class):
-        raise broken_plugin(GROUP, name, wrong)
+    if wrong := _find_class_defect(fault_class):
+        raise make_broken_plugin(GROUP, name, wrong)
     try:
         is_registered = load_plugin(GROUP, name) is fault_class
     except LookupError:
         is_registered = False
     if not is_registered:
-        register(GROUP, name, fault_class)
+        register_plugin(GROUP, name, fault_class)
     return name, {parameter.name: getattr(fault, parameter.name) for parameter in fields(fault)}
 
 
-def trait(fault: object, name: str) -> Any:
+def get_trait(fault: object, name: str) -> Any:
     """A trait of a fault; the default for a class that does not derive from `Fault` and does not state it."""
     return getattr(fault, name, getattr(Fault, name))
 
 
-def unusable(fault: object) -> str:
+def describe_unusable_reply(fault: object) -> str:
     """The words for the reply that a fault leaves, if its caller cannot use it and can tell; else an empty text."""
-    return "" if trait(fault, "corrupts") else UNUSABLE.get(trait(fault, "leaves"), "")
+    return "" if get_trait(fault, "corrupts") else UNUSABLE.get(get_trait(fault, "leaves"), "")
 
 
 @cache
-def _find_wrong(candidate: Hashable) -> str:
+def _find_class_defect(candidate: Hashable) -> str:
     """The reason, in words, that a class cannot be used as a fault; empty if it can."""
     if not isinstance(candidate, type) or not is_dataclass(candidate):
         return "it is no dataclass"
@@ -250,13 +250,13 @@ def _find_wrong(candidate: Hashable) -> str:
     for method in ("draw", "flow", "toxics", "witnessed"):
         if not callable(getattr(candidate, method, None)):
             return f"it has no method {method}()"
-    if trait(candidate, "corrupts") not in HALVES:
-        return f"its corrupts is {trait(candidate, 'corrupts')!r:.60}: it should be 'call', 'reply' or ''"
-    if trait(candidate, "leaves") not in get_args(Left):
-        leaves = f"its leaves is {trait(candidate, 'leaves')!r:.60}"
+    if get_trait(candidate, "corrupts") not in HALVES:
+        return f"its corrupts is {get_trait(candidate, 'corrupts')!r:.60}: it should be 'call', 'reply' or ''"
+    if get_trait(candidate, "leaves") not in get_args(Left):
+        leaves = f"its leaves is {get_trait(candidate, 'leaves')!r:.60}"
         return f"{leaves}: it should be 'value', 'part', 'nothing', 'garbage' or ''"
-    if not isinstance(trait(candidate, "needs"), str):
-        return f"its needs is {trait(candidate, 'needs')!r:.60}: it should be a text"
+    if not isinstance(get_trait(candidate, "needs"), str):
+        return f"its needs is {get_trait(candidate, 'needs')!r:.60}: it should be a text"
     own_fields = {
         method for method in ("flow", "toxics", "witnessed") if getattr(candidate, method) is not getattr(Fault, method)
     }
@@ -264,7 +264,7 @@ def _find_wrong(candidate: Hashable) -> str:
         return "it has neither a flow() nor toxics() of its own, so it does nothing"
     if layer == "wire" and "witnessed" not in own_fields:
         return "it is of the wire and has no witnessed() of its own, so nobody could tell that it was met"
-    if layer == "wire" and "toxics" not in own_fields and not trait(candidate, "refuses"):
+    if layer == "wire" and "toxics" not in own_fields and not get_trait(candidate, "refuses"):
         return "it is of the wire and has no toxics() of its own"
     return ""
 
@@ -289,7 +289,7 @@ class Outage:
 
     @property
     def how(self) -> str:
-        """The deed in a word: killed, paused, or what the engine does."""
+        """The action in a word: killed, paused, or what the engine does."""
         return self.deed or ("paused" if self.held else "killed")
 
 

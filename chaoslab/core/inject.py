@@ -12,34 +12,36 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from chaoslab.base.boundary import let_through
-from chaoslab.base.jsonable import show_value
+from chaoslab.base.boundary import reraise_unless_foreign
+from chaoslab.base.jsonable import repr_one_line
 from chaoslab.base.parsers import SECONDS_MAX
-from chaoslab.base.registry import did_you_mean, names
+from chaoslab.base.registry import list_plugins, suggest_name
 from chaoslab.core import triggers
-from chaoslab.core.fault import GROUP, Fault, load, register_given_fault, trait
+from chaoslab.core.fault import GROUP, Fault, get_trait, load_fault, register_given_fault
 from chaoslab.core.machine import TARGETS
-from chaoslab.core.plan import Choice, Injection, check_cascades
+from chaoslab.core.plan import Choice, Injection, check_after_references
 
 WIDTH = 100
 
 
-def fault_list() -> str:
+def render_fault_list() -> str:
     """Each fault with its parameters, its layer and its description; for a plug-in that cannot be used, the reason."""
     lines = []
-    for name in names(GROUP):
+    for name in list_plugins(GROUP):
         try:
-            fault = load(name)
+            fault = load_fault(name)
         except LookupError as error:
-            lines += [name, *_indented(str(error.args[0]))]
+            lines += [name, *_wrap_indented(str(error.args[0]))]
             continue
-        parameters = ", ".join(_parameter(entry, _options(fault, entry.name)) for entry in fields(fault))
+        parameters = ", ".join(
+            _render_parameter(entry, _list_literal_options(fault, entry.name)) for entry in fields(fault)
+        )
         about = (inspect.getdoc(fault) or "").partition("\n\n")[0]
-        lines += [f"{name}({parameters}), of the layer {fault.layer}", *_indented(about)]
+        lines += [f"{name}({parameters}), of the layer {fault.layer}", *_wrap_indented(about)]
     return "\n".join(lines)
 
 
-def _parameter(parameter: Field[Any], options: tuple[Any, ...]) -> str:
+def _render_parameter(parameter: Field[Any], options: tuple[Any, ...]) -> str:
     """The name and the default, followed by the other options of a Literal."""
     if parameter.default is MISSING:
         return parameter.name
@@ -47,20 +49,20 @@ def _parameter(parameter: Field[Any], options: tuple[Any, ...]) -> str:
     return f"{parameter.name}={' | '.join(map(repr, (parameter.default, *rest)))}"
 
 
-def _options(fault: type[Fault], parameter: str) -> tuple[Any, ...]:
+def _list_literal_options(fault: type[Fault], parameter: str) -> tuple[Any, ...]:
     try:
         hint = get_type_hints(fault).get(parameter)
     except BaseException as error:  # noqa: BLE001 - annotations are code, which may be a plug-in's
-        let_through(error)
+        reraise_unless_foreign(error)
         return ()
     return get_args(hint) if get_origin(hint) is Literal else ()
 
 
-def _indented(text: str) -> list[str]:
+def _wrap_indented(text: str) -> list[str]:
     return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
-class WithFaults(str):
+class FaultListDocstring(str):
     """A docstring that ends with the list of faults. The faults are loaded when it is read."""
 
     __slots__ = ()
@@ -68,7 +70,7 @@ class WithFaults(str):
     def __str__(self) -> str:
         return (
             f"{inspect.cleandoc(str.__str__(self))}\n\n"
-            f"The faults, with their parameters and defaults:\n\n{fault_list()}\n"
+            f"The faults, with their parameters and defaults:\n\n{render_fault_list()}\n"
         )
 
     def expandtabs(self, tabsize: int = 8) -> str:  # type: ignore[override]
@@ -79,9 +81,22 @@ class WithFaults(str):
 NUMBER_MAX = 10**15
 """The largest value of a limit or a factor."""
 TRIGGERS = (
-    "name", "chance", "calls", "attempts", "every", "after_calls", "max_times", "on_turn", "between_turns", "window_s",
-    "persistence", "tool", "changes", "when", "after",
-)  # fmt: skip
+    "name",
+    "chance",
+    "calls",
+    "attempts",
+    "every",
+    "after_calls",
+    "max_times",
+    "on_turn",
+    "between_turns",
+    "window_s",
+    "persistence",
+    "tool",
+    "changes",
+    "when",
+    "after",
+)
 """The parameters of `inject` that are no fault's own."""
 LISTING = "tools/list"
 """The name of an MCP server's list of tools, where it is a target of its own."""
@@ -95,10 +110,10 @@ ENGINE_ALONE = "is done by a container's engine: use `chaoslab lab WORLD=compose
 STDIO_ALONE = "stands between the lines of an MCP server's standard output: use `chaoslab mcp`"
 
 
-def alone(fault: str) -> str:
+def describe_only_place(fault: str) -> str:
     """The one place where a fault exists, in words, after its name; empty if it is not bound to one."""
-    kind = load(fault)
-    return ENGINE_ALONE if trait(kind, "of_container") else STDIO_ALONE if trait(kind, "of_stdio") else ""
+    kind = load_fault(fault)
+    return ENGINE_ALONE if get_trait(kind, "of_container") else STDIO_ALONE if get_trait(kind, "of_stdio") else ""
 
 
 OF_AGENT = (
@@ -113,13 +128,26 @@ OF_USER = "is done by whoever asks the agent: use it in lab.run, in a scenario, 
 
 
 def inject(
-    fault: str | Fault, target: str | Sequence[str], *, name: str | None = None, chance: float = 1.0,
-    calls: Sequence[int] | int | float = (), attempts: Sequence[int] | None = None, every: int | None = None,
-    after_calls: int | None = None, max_times: int | None = None, on_turn: Sequence[int] | int | None = None,
-    between_turns: bool | None = None, window_s: Sequence[float] | None = None, persistence: str | None = None,
-    tool: str | None = None, changes: bool | None = None, when: str | None = None,
-    after: str | Sequence[Any] | None = None, **params: Parameter,
-) -> Injection:  # fmt: skip
+    fault: str | Fault,
+    target: str | Sequence[str],
+    *,
+    name: str | None = None,
+    chance: float = 1.0,
+    calls: Sequence[int] | int | float = (),
+    attempts: Sequence[int] | None = None,
+    every: int | None = None,
+    after_calls: int | None = None,
+    max_times: int | None = None,
+    on_turn: Sequence[int] | int | None = None,
+    between_turns: bool | None = None,
+    window_s: Sequence[float] | None = None,
+    persistence: str | None = None,
+    tool: str | None = None,
+    changes: bool | None = None,
+    when: str | None = None,
+    after: str | Sequence[Any] | None = None,
+    **params: Parameter,
+) -> Injection:
     """One source of faults for a trial. `fault` is a name, or an object of a class that derives from
     `chaoslab.plugins.Fault`. `target` is the name of a function or service, a pattern such as "get_*", or
     several of these. `name` names the dice, "<fault> on <target>" by default. `params` are the fault's own (listed
@@ -150,12 +178,12 @@ def inject(
     if not isinstance(fault, str):
         if not isinstance(fault, Fault):
             raise TypeError(
-                f"fault is {show_value(fault)}: it should be the name of a fault, as in 'latency', or a Fault"
+                f"fault is {repr_one_line(fault)}: it should be the name of a fault, as in 'latency', or a Fault"
             )
         if params:
             raise TypeError(f"{type(fault).__name__}(…) has its parameters already, and {next(iter(params))} is given")
         fault, params = register_given_fault(fault)
-    parameters = {f.name: f for f in fields(load(fault))}
+    parameters = {f.name: f for f in fields(load_fault(fault))}
     trigger_arguments = {
         "attempts": attempts, "every": every, "after_calls": after_calls, "max_times": max_times, "on_turn": on_turn,
         "between_turns": between_turns, "window_s": window_s, "persistence": persistence, "tool": tool,
@@ -163,30 +191,38 @@ def inject(
     }  # fmt: skip
     trigger_values: dict[str, Any] = {key: value for key, value in trigger_arguments.items() if value is not None}
     trigger_values.update(
-        {key: params.pop(key) for key in [*params] if key not in parameters and key in triggers.names()}
+        {key: params.pop(key) for key in [*params] if key not in parameters and key in triggers.list_trigger_names()}
     )
-    kind: Any = load(fault)
-    hints = _hints(kind) if params else {}
-    bounds = trait(load(fault), "bounds")
+    kind: Any = load_fault(fault)
+    hints = _read_type_hints(kind) if params else {}
+    bounds = get_trait(load_fault(fault), "bounds")
     for key, value in params.items():
         if key not in parameters:
             near = get_close_matches(key, TRIGGERS, n=1, cutoff=SURELY)
-            hint = f"did you mean '{near[0]}'?" if near else did_you_mean(key, parameters) if parameters else _none(key)
+            hint = (
+                f"did you mean '{near[0]}'?"
+                if near
+                else suggest_name(key, parameters)
+                if parameters
+                else _hint_no_parameters(key)
+            )
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
-        if wrong := _find_wrong(parameters[key], hints[key], value, bounds.get(key)):
-            raise ValueError(f"{key} of {fault} is {show_value(value)}: it should be {wrong}")
+        if wrong := _explain_bad_value(parameters[key], hints[key], value, bounds.get(key)):
+            raise ValueError(f"{key} of {fault} is {repr_one_line(value)}: it should be {wrong}")
     if params.get("preset") and (beside_preset := sorted(params.keys() - {"preset"})):
         raise ValueError(
-            f"{fault} has preset {show_value(params['preset'])} and {beside_preset[0]}: a preset sets all "
+            f"{fault} has preset {repr_one_line(params['preset'])} and {beside_preset[0]}: a preset sets all "
             f"others, leave one out"
         )
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(entry, str) and entry and entry.isprintable() for entry in targets):
-        raise ValueError(f"{fault} has the target {show_value(target)}: it should be the name of a function or service")
+        raise ValueError(
+            f"{fault} has the target {repr_one_line(target)}: it should be the name of a function or service"
+        )
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"name of {fault} on {targets[0]} is {show_value(name)}: it should be a text")
+        raise TypeError(f"name of {fault} on {targets[0]} is {repr_one_line(name)}: it should be a text")
     if name and not name.isprintable():
-        raise ValueError(f"name of {fault} on {targets[0]} is {show_value(name)}: it should be a text of one line")
+        raise ValueError(f"name of {fault} on {targets[0]} is {repr_one_line(name)}: it should be a text of one line")
     name, suffix = name or f"{fault} on {', '.join(targets)}", f" of {fault} on {targets[0]}"
     numbers = triggers.parse_trigger("calls", calls, where=suffix).value if calls != () else ()
     rolled = triggers.parse_trigger("chance", chance, where=suffix).value
@@ -196,22 +232,22 @@ def inject(
     return injection
 
 
-inject.__doc__ = WithFaults(inject.__doc__ or "")
+inject.__doc__ = FaultListDocstring(inject.__doc__ or "")
 
 
-def _none(key: str) -> str:
+def _hint_no_parameters(key: str) -> str:
     """The hint for a fault without parameters, with the trigger that may have been meant."""
     near = get_close_matches(key, TRIGGERS, n=1)
     return f"it has none; did you mean the trigger '{near[0]}'?" if near else "it has none"
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _read_type_hints(kind: type) -> dict[str, Any]:
     """The types of a fault's parameters, which take a millisecond to find."""
     return get_type_hints(kind)
 
 
-def _find_wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, float] | None = None) -> str:
+def _explain_bad_value(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, float] | None = None) -> str:
     """The values that the parameter takes, in words; empty if this is one of them."""
     if get_origin(hint) is Literal:
         options = get_args(hint)
@@ -236,30 +272,38 @@ def _find_wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[floa
     return "" if value <= high else f"{a_number} from {low:g} to {high}"
 
 
-def of_tools(fault: str, model: str) -> str:
+def explain_model_refusal(fault: str, model: str) -> str:
     """The line by which a fault of tools' answers or arguments is refused at a model."""
-    if trait(load(fault), "corrupts") == "call":
+    if get_trait(load_fault(fault), "corrupts") == "call":
         return f"{fault} works on the arguments of tools, and {model} is a model: inject missing_arguments"
     return f"{fault} works on the answers of tools, and {model} is a model: inject confabulation or garbled_answer"
 
 
-def _refuse_by_machine(fault: str, target: str, *, is_function: bool) -> str:
+def _explain_machine_refusal(fault: str, target: str, *, is_function: bool) -> str:
     """The line by which a fault of the agent's own machine is refused elsewhere, or another fault there; empty if it
     fits."""
-    known: Sequence[str] = trait(load(fault), "of_machine")
+    known: Sequence[str] = get_trait(load_fault(fault), "of_machine")
     if target in TARGETS and target not in known:
-        others = ", ".join(name for name in names(GROUP) if target in trait(load(name), "of_machine"))
+        others = ", ".join(name for name in list_plugins(GROUP) if target in get_trait(load_fault(name), "of_machine"))
         return f"{fault} is none of the faults of {target}, which are {others}"
     if known and not is_function:
         return f"{fault} breaks the agent's own files or commands, and {target} is a service: aim it at a function"
     return ""
 
 
-def check(
-    injections: Iterable[Injection], targets: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
-    functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (), stdio: bool = False,
-    mortal: bool = False, user: Collection[str] | None = (),
-) -> tuple[Injection, ...]:  # fmt: skip
+def check_injections(
+    injections: Iterable[Injection],
+    targets: Iterable[str],
+    *,
+    turns: int = 1,
+    models: Iterable[str] = (),
+    functions: Iterable[str] = (),
+    objects: Iterable[str] = (),
+    may_be: Iterable[str] = (),
+    stdio: bool = False,
+    mortal: bool = False,
+    user: Collection[str] | None = (),
+) -> tuple[Injection, ...]:
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
     so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
     the targets that return no stream, which faults of streams need. `objects`: the models whose calls have objects as
@@ -271,30 +315,28 @@ def check(
     checked, no_texts = tuple(injections), tuple(objects)
     for injection in checked:
         if not isinstance(injection, Injection):
-            raise ValueError(f"faults has {show_value(injection)} in it: it should be lab.inject(fault, target, …)")
+            raise ValueError(f"faults has {repr_one_line(injection)} in it: it should be lab.inject(fault, target, …)")
         for target in injection.targets:
             if target not in present and not any(fnmatchcase(name, target) for name in present):
-                hint = did_you_mean(target, present) if present else "there are none: give tools=, reads= or services="
+                hint = suggest_name(target, present) if present else "there are none: give tools=, reads= or services="
                 raise LookupError(f"'{injection.name}' has no function or service '{target}' to hit: {hint}")
         for choice in injection.choices:
             subject = "the messages that a model is sent" if injection.layer == "context" else "the answers of a model"
-            if injection.layer != "context" and not trait(load(choice.fault), "of_model"):
-                continue
+            needs_model = injection.layer == "context" or get_trait(load_fault(choice.fault), "of_model")
             for name in filter(injection.covers, present):
-                if name not in has_messages and name not in maybe:
+                if needs_model and name not in has_messages and name not in maybe:
                     fit = ", ".join(model for model in present if model in has_messages) or "a service that is one"
                     raise ValueError(f"{choice.fault} works on {subject}, and {name} is no model: aim it at {fit}")
-        if all(trait(load(choice.fault), "of_tools") for choice in injection.choices):
+        if all(get_trait(load_fault(choice.fault), "of_tools") for choice in injection.choices):
             aimed = [name for name in present if injection.covers(name)]
             for name in aimed:
                 # A pattern that covers others too is meant for those.
                 if name in has_messages and (name in injection.targets or has_messages.issuperset(aimed)):
-                    raise ValueError(of_tools(injection.choices[0].fault, name))
+                    raise ValueError(explain_model_refusal(injection.choices[0].fault, name))
         for choice in injection.choices:
             medium = "a stream of events" if injection.layer == "stream" else "the bytes of an answer"
-            if injection.layer != "stream" and not trait(load(choice.fault), "of_bytes"):
-                continue
-            for name in filter(injection.covers, returns):
+            needs_stream = injection.layer == "stream" or get_trait(load_fault(choice.fault), "of_bytes")
+            for name in filter(injection.covers, returns if needs_stream else ()):
                 raise ValueError(f"{choice.fault} works on {medium}, and {name} is a function: aim it at a service")
         if injection.of_listing:
             for name in filter(injection.covers, [name for name in present if name in returns | has_messages]):
@@ -306,21 +348,21 @@ def check(
                         f"aim it at the server, or at mcp_tool('{LISTING}')"
                     )
         for choice in injection.choices:
-            kind = load(choice.fault)
-            if trait(kind, "of_agent") and not mortal:
+            kind = load_fault(choice.fault)
+            if get_trait(kind, "of_agent") and not mortal:
                 raise ValueError(f"{choice.fault} {OF_AGENT}")
-            if trait(kind, "of_user") and user is not None and choice.fault not in user:
+            if get_trait(kind, "of_user") and user is not None and choice.fault not in user:
                 raise ValueError(f"{choice.fault} {OF_USER}")
-            if turns < 2 and (trait(kind, "of_turns") or choice.params.get("moment") == "between"):
+            if turns < 2 and (get_trait(kind, "of_turns") or choice.params.get("moment") == "between"):
                 raise ValueError(f"{choice.fault} is about the next turn, and there is none: give lab.turns(…)")
-            if (where := alone(choice.fault)) and not (stdio and where == STDIO_ALONE):
+            if (where := describe_only_place(choice.fault)) and not (stdio and where == STDIO_ALONE):
                 raise ValueError(f"{choice.fault} {where}")
             for name in filter(injection.covers, present):
-                if refusal := _refuse_by_machine(choice.fault, name, is_function=name in returns):
+                if refusal := _explain_machine_refusal(choice.fault, name, is_function=name in returns):
                     raise ValueError(refusal)
-            for name in filter(injection.covers, returns if trait(kind, "of_process") else ()):
+            for name in filter(injection.covers, returns if get_trait(kind, "of_process") else ()):
                 raise ValueError(f"{choice.fault} stops a process, and {name} is a function: aim it at a service")
-            for name in filter(injection.covers, no_texts if trait(kind, "of_text") else ()):
+            for name in filter(injection.covers, no_texts if get_trait(kind, "of_text") else ()):
                 raise ValueError(
                     f"{choice.fault} works on the text of arguments, and those of {name} are objects: inject "
                     "malformed_arguments"
@@ -329,5 +371,5 @@ def check(
             raise ValueError(f"two injections are called '{injection.name}': give one of them another name=")
         names.add(injection.name)
         injection.check(turns=turns)
-    check_cascades(checked)
+    check_after_references(checked)
     return checked

@@ -22,7 +22,7 @@ SPELT_MAX = 10_000_000
 LEAVES = (bool, int, float, str, Decimal, datetime, date, UUID)
 
 
-def entries(value: Any) -> list[tuple[Any, Any]]:
+def list_entries(value: Any) -> list[tuple[Any, Any]]:
     """The value's entries as (key or position, entry); none if it is no container."""
     if isinstance(value, dict):
         return list(value.items())
@@ -46,7 +46,7 @@ def is_list(value: Any) -> bool:
     return isinstance(value, list) or type(value) is tuple
 
 
-def places(value: Any, fits: Callable[[Any], bool]) -> list[Place]:
+def find_places(value: Any, fits: Callable[[Any], bool]) -> list[Place]:
     """The places whose value fits, outermost first along each path, in the order of the document."""
     return list(islice(_iterate_places(value, fits, ()), PLACES_MAX))
 
@@ -55,7 +55,7 @@ def _iterate_places(value: Any, fits: Callable[[Any], bool], path: Place) -> Ite
     if fits(value):
         yield path
     if len(path) < DEPTH_MAX:
-        for key, entry in entries(value):
+        for key, entry in list_entries(value):
             yield from _iterate_places(entry, fits, (*path, key))
 
 
@@ -65,34 +65,34 @@ def is_leaf(value: Any) -> bool:
     return kind in LEAVES and value != "" and (kind is not int or value.bit_length() <= BITS_MAX)
 
 
-def leaves(value: Any) -> list[Place]:
+def find_leaves(value: Any) -> list[Place]:
     """The places of all leaves."""
-    return places(value, is_leaf)
+    return find_places(value, is_leaf)
 
 
-def lists(value: Any, *, least: int = 1) -> list[Place]:
+def find_lists(value: Any, *, least: int = 1) -> list[Place]:
     """The places of lists with at least so many entries."""
-    return places(value, lambda entry: is_list(entry) and len(entry) >= least)
+    return find_places(value, lambda entry: is_list(entry) and len(entry) >= least)
 
 
-def records(value: Any) -> list[Place]:
+def find_records(value: Any) -> list[Place]:
     """The places of records with at least one field."""
-    return places(value, lambda entry: is_record(entry) and bool(entries(entry)))
+    return find_places(value, lambda entry: is_record(entry) and bool(list_entries(entry)))
 
 
-def at(value: Any, path: Place) -> Any:
+def get_at(value: Any, path: Place) -> Any:
     for key in path:
         value = value[key] if isinstance(value, dict | list | tuple) else getattr(value, key)
     return value
 
 
-def put(value: Any, path: Place, new: Any) -> Any:
+def replace_at(value: Any, path: Place, new: Any) -> Any:
     """A copy of the value with `new` at the place, which is there."""
     if not path:
         return new
     key, *rest = path
     # a copy of a container with another entry. Of dicts, the entry may be new.
-    entry = put(at(value, (key,)), tuple(rest), new)
+    entry = replace_at(get_at(value, (key,)), tuple(rest), new)
     if isinstance(value, dict | list):
         container: Any = copy.copy(value)
         container[key] = entry
@@ -108,12 +108,12 @@ def put(value: Any, path: Place, new: Any) -> Any:
     return container
 
 
-def of_type(value: Any, listed: Sequence[Any]) -> Any:
+def build_sequence_like(value: Any, listed: Sequence[Any]) -> Any:
     """A list or a tuple of these entries, as the value is one."""
     return tuple(listed) if type(value) is tuple else list(listed)
 
 
-def grouped(value: Any, among: Sequence[Place]) -> list[list[Place]]:
+def group_by_column(value: Any, among: Sequence[Place]) -> list[list[Place]]:
     """The places, those together that differ only in positions: one column of a list of records each."""
     groups: dict[Place, list[Place]] = {}
     for path in among:
@@ -125,24 +125,24 @@ def _find_column(value: Any, path: Place) -> Place:
     column: list[Any] = []
     for key in path:
         column.append(None if is_list(value) else key)
-        value = at(value, (key,))
+        value = get_at(value, (key,))
     return tuple(column)
 
 
-def with_length(value: Any, path: Place, length: int) -> Any:
+def update_stated_length(value: Any, path: Place, length: int) -> Any:
     """A copy in which the whole numbers that state the length of the list at the place state another one. They stand
     beside the list or further out."""
-    was = len(at(value, path))
+    was = len(get_at(value, path))
     for depth in range(len(path)):
         around = path[:depth]
-        if is_record(at(value, around)):
-            for key, entry in entries(at(value, around)):
+        if is_record(get_at(value, around)):
+            for key, entry in list_entries(get_at(value, around)):
                 if type(entry) is int and entry == was:
-                    value = put(value, (*around, key), length)
+                    value = replace_at(value, (*around, key), length)
     return value
 
 
-def parsed(text: str) -> Any:
+def parse_container(text: str) -> Any:
     """The object or list that a text is in JSON; None for any other text."""
     try:
         # A text such as "17" or "true" is JSON too, but means itself.
@@ -151,26 +151,26 @@ def parsed(text: str) -> Any:
         return None
 
 
-def size(value: Any) -> int:
+def measure_json_size(value: Any) -> int:
     """The bytes of a value as JSON; an estimate for one that is none."""
-    return len(_dumped(value, ascii_only=False).encode("utf-8", "replace"))
+    return len(_dump_json(value, ascii_only=False).encode("utf-8", "replace"))
 
 
-def spelt(value: Any) -> str:
+def dump_canonical(value: Any) -> str:
     """The value as text: equal for equal values of equal types."""
-    return _dumped(value, ascii_only=True)
+    return _dump_json(value, ascii_only=True)
 
 
-def _dumped(value: Any, *, ascii_only: bool) -> str:
+def _dump_json(value: Any, *, ascii_only: bool) -> str:
     try:
-        return json.dumps(value, ensure_ascii=ascii_only, default=_normalize)
+        return json.dumps(value, ensure_ascii=ascii_only, default=_encode_unknown_value)
     except (ValueError, TypeError, RecursionError):  # it holds itself, or keys of other types
         return render_brief(value, SPELT_MAX)
 
 
-def _normalize(value: Any) -> Any:
+def _encode_unknown_value(value: Any) -> Any:
     if type(value) in LEAVES:
         return f"{type(value).__name__} {value}"
     if is_record(value):
-        return {str(key): entry for key, entry in entries(value)}
+        return {str(key): entry for key, entry in list_entries(value)}
     return render_brief(value, SPELT_MAX)

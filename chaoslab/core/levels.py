@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from chaoslab.base.jsonable import show_value
-from chaoslab.base.registry import did_you_mean, family
-from chaoslab.core.fault import GROUP, load, trait
+from chaoslab.base.jsonable import repr_one_line
+from chaoslab.base.registry import list_family_plugins, suggest_name
+from chaoslab.core.fault import GROUP, get_trait, load_fault
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Choice, Injection
 
@@ -41,7 +41,7 @@ def network(quality: str, target: str | Sequence[str]) -> tuple[Injection, ...]:
         ValueError: no such quality, or no target.
     """
     if not isinstance(quality, str) or quality not in NETWORKS:
-        raise ValueError(f"the network is {show_value(quality)}: {did_you_mean(str(quality), NETWORKS)}")
+        raise ValueError(f"the network is {repr_one_line(quality)}: {suggest_name(str(quality), NETWORKS)}")
     target_text = target if isinstance(target, str) else ", ".join(map(str, target))
     named = f"{quality} network, {{}} on {target_text}"
     late = () if quality in WITHOUT_DELAY else (inject("delay", target, name=named.format("delay"), preset=quality),)
@@ -59,7 +59,7 @@ NAMED = "level "
 USUAL = ("network", "tool", "meaning")
 
 
-def chance_of(value: float) -> float:
+def level_to_chance(value: float) -> float:
     """The chance that a call meets a fault at a level: 10 % × level."""
     # Rounded, since 0.7 / 10 is 0.06999999999999999.
     return round(value / 10, 12)
@@ -85,39 +85,41 @@ def level(
         ValueError: no such level or family, or none.
     """
     if not is_level(value):
-        raise ValueError(f"the level is {show_value(value)}: it should be a number from 0 to {LEVEL_MAX}")
+        raise ValueError(f"the level is {repr_one_line(value)}: it should be a number from 0 to {LEVEL_MAX}")
     family_names = [families] if isinstance(families, str) else list(families)
     for name in family_names:
         if name not in FAMILIES:
-            raise ValueError(f"families has {show_value(name)}: {did_you_mean(str(name), FAMILIES)}")
+            raise ValueError(f"families has {repr_one_line(name)}: {suggest_name(str(name), FAMILIES)}")
     if not family_names or len(set(family_names)) < len(family_names):
-        raise ValueError(f"families is {show_value(families)}: it should name one or more, each once")
+        raise ValueError(f"families is {repr_one_line(families)}: it should name one or more, each once")
     targets = (target,) if isinstance(target, str) else tuple(target)
     if not targets or not all(isinstance(entry, str) and entry for entry in targets):
         raise ValueError(
-            f"the level has the target {show_value(target)}: it should be the name of a function or service"
+            f"the level has the target {repr_one_line(target)}: it should be the name of a function or service"
         )
     # Each family is rolled by itself: with 1 - (1 - p)^(1/n) each, n of them make p together.
-    chance = round(1 - (1 - chance_of(value)) ** (1 / len(family_names)), 6)
+    chance = round(1 - (1 - level_to_chance(value)) ** (1 / len(family_names)), 6)
     return tuple(
         injection
         for name in family_names
         if chance
-        for injection in _build_family(name, targets, chance, of_bytes=of_bytes)
+        for injection in _build_family_injections(name, targets, chance, of_bytes=of_bytes)
     )
 
 
-def _build_family(name: str, targets: tuple[str, ...], chance: float, *, of_bytes: bool) -> Iterator[Injection]:
+def _build_family_injections(
+    name: str, targets: tuple[str, ...], chance: float, *, of_bytes: bool
+) -> Iterator[Injection]:
     """The injections that share this chance. A fault that refuses connections has one of its own, since it is decided
     on before there is a request; each fault has the same part of the chance."""
     # the faults of a family that a level draws from: all but those that decide by themselves when they act
-    faults = ((fault, load(fault)) for fault in family(GROUP, name))
+    faults = ((fault, load_fault(fault)) for fault in list_family_plugins(GROUP, name))
     choices = tuple(
         Choice(fault)
         for fault, cls in faults
-        if not trait(cls, "conditional") and (of_bytes or not trait(cls, "of_bytes"))
+        if not get_trait(cls, "conditional") and (of_bytes or not get_trait(cls, "of_bytes"))
     )
-    alone = [choice for choice in choices if trait(load(choice.fault), "refuses")]
+    alone = [choice for choice in choices if get_trait(load_fault(choice.fault), "refuses")]
     groups = [(f"{NAMED}{name}", tuple(choice for choice in choices if choice not in alone))]
     groups += [(f"{NAMED}{name} ({choice.fault})", (choice,)) for choice in alone]
     for named, group in groups:

@@ -7,7 +7,7 @@ from typing import Any
 from chaoslab.base.clock import Clock, system
 from chaoslab.core.events import AttemptRef, FaultHeldBack
 from chaoslab.core.exchange import Call, PastAttempt, TrialContext, UserActs
-from chaoslab.core.limits import SHADOW, Guard, Told
+from chaoslab.core.limits import SHADOW, LimitGuard, Told
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Candidates, Decision, Injection, Plan
 
@@ -42,9 +42,9 @@ class TrialMemory:
     ) -> None:
         """`note` takes the faults that are held back."""
         self.plan, self.trial, self.turn = plan, trial, 1
-        self.guard = Guard(plan.limits, clock=clock)
+        self.guard = LimitGuard(plan.limits, clock=clock)
         if note is not None:
-            self.guard.tell = telling(note)
+            self.guard.tell = make_held_back_fault_logger(note)
         self.user: Callable[[UserActs, Call], bool] = lambda step, call: False  # noqa: ARG005
         """Does what a story wants of whoever asks the agent; True if that was done."""
         self.met: dict[str, HitsSoFar] = {}
@@ -56,18 +56,35 @@ class TrialMemory:
         """Begins a turn of the conversation. `counts`: the number of requests made so far, by target."""
         self.turn, self._at_turn = turn, dict(counts)
 
-    def occasion(
-        self, target: str, tool: str, request: int, attempt: int, *, elapsed_s: float = 0.0, arguments: Any = None,
+    def build_occasion(
+        self,
+        target: str,
+        tool: str,
+        request: int,
+        attempt: int,
+        *,
+        elapsed_s: float = 0.0,
+        arguments: Any = None,
         changes: bool = False,
-    ) -> Occasion:  # fmt: skip
+    ) -> Occasion:
         """The occasion of an attempt that begins now."""
         in_turn = request - self._at_turn.get(target, 0) if self._at_turn else request
         return Occasion(
-            self.plan.seed, self.trial, target, tool, request, attempt, self.turn, in_turn, elapsed_s, arguments,
-            self.met, changes=changes,
-        )  # fmt: skip
+            self.plan.seed,
+            self.trial,
+            target,
+            tool,
+            request,
+            attempt,
+            self.turn,
+            in_turn,
+            elapsed_s,
+            arguments,
+            self.met,
+            changes=changes,
+        )
 
-    def decide(self, injections: Candidates, occasion: Occasion) -> Decisions:
+    def decide_hits(self, injections: Candidates, occasion: Occasion) -> Decisions:
         """The decision of each injection on this attempt, which is counted for those that hit."""
         decision_list = [
             candidate.decide(occasion, self.met.get(name) or self.met.setdefault(name, HitsSoFar(name)))
@@ -75,7 +92,7 @@ class TrialMemory:
         ]
         decisions = Decisions(injections, decision_list)
         if decisions.hit:
-            decisions, shadowed = self._within(injections, decisions, occasion)
+            decisions, shadowed = self._apply_limits(injections, decisions, occasion)
             for name in shadowed:
                 self.met[name].hit(occasion, lasting=False)
             for injection, decision in zip(injections, decisions, strict=True):  # when all have decided
@@ -83,7 +100,7 @@ class TrialMemory:
                     self.met[injection.name].hit(occasion, lasting=decision == LASTS)
         return decisions
 
-    def _within(
+    def _apply_limits(
         self, injections: Sequence[Injection], decisions: Decisions, occasion: Occasion
     ) -> tuple[Decisions, list[str]]:
         """The decisions without hits beyond the plan's limits, and the injections whose hits count though they are held
@@ -91,7 +108,7 @@ class TrialMemory:
         reasons = {
             i.name: reason
             for i, decision in zip(injections, decisions, strict=True)
-            if decision in HITS and (reason := self.guard.refuses(i.name, occasion))
+            if decision in HITS and (reason := self.guard.find_limit_or_count_hit(i.name, occasion))
         }
         if not reasons:
             return decisions, []
@@ -100,24 +117,28 @@ class TrialMemory:
         ]
         return Decisions(injections, limited_decisions), [name for name, reason in reasons.items() if reason == SHADOW]
 
-    def context(self, injection: str, elapsed_s: float, spent: Mapping[str, float]) -> TrialContext:
+    def build_trial_context(self, injection: str, elapsed_s: float, spent: Mapping[str, float]) -> TrialContext:
         """The context of a story of this injection."""
         memory = self._kept.setdefault(injection, {})
         return TrialContext(self.trial, self.turn, elapsed_s, spent, memory, tuple(self.earlier))
 
-    def over(self, exchange: PastAttempt) -> None:
+    def keep_exchange(self, exchange: PastAttempt) -> None:
         """Keeps an exchange for faults that look back."""
         self.earlier.append(exchange)
 
 
-def telling(note: Callable[[FaultHeldBack], object]) -> Told:
+def make_held_back_fault_logger(note: Callable[[FaultHeldBack], object]) -> Told:
     """Takes a fault that was held back, and notes it."""
 
-    def tell(injection: str, occasion: Occasion, limit: str) -> None:
+    def log_held_back(injection: str, occasion: Occasion, limit: str) -> None:
         at = AttemptRef(
-            trial=occasion.trial, turn=occasion.turn, target=occasion.target, request=occasion.request,
-            attempt=occasion.attempt, request_id="",
-        )  # fmt: skip
+            trial=occasion.trial,
+            turn=occasion.turn,
+            target=occasion.target,
+            request=occasion.request,
+            attempt=occasion.attempt,
+            request_id="",
+        )
         note(FaultHeldBack(injection=injection, at=at, tool=occasion.tool, limit=limit))
 
-    return tell
+    return log_held_back

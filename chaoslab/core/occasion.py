@@ -87,7 +87,18 @@ class Occasion:
             for name, fields in data.get("met", {}).items()
         }
         return cls(
-            seed, call.trial, call.target, call.tool, call.request, call.attempt, int(data.get("turn", 1)),
-            int(data.get("in_turn", call.request)), float(data.get("elapsed_s", 0.0)), data.get("arguments"), hits,
-            data.get("headers"), int(data.get("under_way", 0)), bool(data.get("changes")),
-        )  # fmt: skip
+            seed,
+            call.trial,
+            call.target,
+            call.tool,
+            call.request,
+            call.attempt,
+            int(data.get("turn", 1)),
+            int(data.get("in_turn", call.request)),
+            float(data.get("elapsed_s", 0.0)),
+            data.get("arguments"),
+            hits,
+            data.get("headers"),
+            int(data.get("under_way", 0)),
+            bool(data.get("changes")),
+        )

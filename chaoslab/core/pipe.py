@@ -1,7 +1,8 @@
 """Pipes: timed chunks in, timed chunks out. A toxic is a pipe of a TCP stream, a stream fault one of a streamed reply.
 
 A pipe does no I/O and reads no clock; its owner passes the time. The owner feeds it what arrives, polls it for what is
-due and sleeps until `wake()`. Each output carries the exact moment at which it was due, and in a chain that moment is
+due and sleeps until `find_next_due()`. Each output carries the exact moment at which it was due, and in a chain that
+moment is
 the next pipe's arrival. So two delays of 100 ms make 200 ms, however late or seldom the owner polls, and however little
 it takes at once. All times are seconds on one monotonic axis.
 """
@@ -69,19 +70,19 @@ class Pipe(Protocol):
     def poll(self, now: float, count_max: int = BOUNDLESS) -> list[Timed]:
         """The pieces due by now, in order, each with the moment at which it was due; at most `count_max` pieces."""
 
-    def wake(self) -> float | None:
+    def find_next_due(self) -> float | None:
         """The next moment at which a poll gives something, if nothing more arrives. It is past if a poll left some
         over."""
 
-    def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
+    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:
         """Makes room for a successor of the same kind. Returns what leaves at once and what to feed the successor."""
 
-    def release(self, now: float) -> list[Timed]:
+    def release_all(self, now: float) -> list[Timed]:
         """Lets go of everything, because the pipe is taken out."""
 
 
 class Law(Protocol):
-    """The rule by which a `ServedLine` treats one item."""
+    """The rule by which a `PacedQueue` treats one item."""
 
     def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
         """The pieces of an item that gets its turn at `start`, each with its due time (never falling, `math.inf` is
@@ -89,15 +90,20 @@ class Law(Protocol):
         not let out."""
 
 
-class ServedLine:
+class PacedQueue:
     """A queue that serves one item after the other by a law, so that order always holds."""
 
     impatient = False
 
     def __init__(
-        self, law: Law, *, since: float = -math.inf, straight: bool = False, room_bytes: int = ROOM_BYTES,
+        self,
+        law: Law,
+        *,
+        since: float = -math.inf,
+        straight: bool = False,
+        room_bytes: int = ROOM_BYTES,
         pause_s: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Makes a line from which nothing leaves before `since`, not even overdue items taken over from a
         predecessor."""
         self.held = 0
@@ -128,7 +134,7 @@ class ServedLine:
         out: list[Timed] = []
         while count_max > 0:
             piece = self._next
-            if piece is None and (piece := self._peek()) is None:
+            if piece is None and (piece := self._peek_next_piece()) is None:
                 break
             if piece[0] > now:
                 break
@@ -136,7 +142,7 @@ class ServedLine:
             self._free_at, item = piece
             if isinstance(item, Signal):
                 out.append(piece)
-                self._drop_all()
+                self._drop_all_items()
                 self._over = True
                 break
             if item:
@@ -146,34 +152,34 @@ class ServedLine:
                 out.append(piece)
             self._next = next(self._pieces, None)
             if self._next is None:  # it is through, and what the law cut off of it is held no more
-                self._forget_item()
+                self._forget_current_item()
         return out
 
-    def wake(self) -> float | None:
+    def find_next_due(self) -> float | None:
         if self._next is None and not self._queue:
             return None
-        piece = self._peek()
+        piece = self._peek_next_piece()
         return None if piece is None or piece.at == math.inf else piece.at
 
-    def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
+    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:
         """The chunk in hand leaves at once, as in Toxiproxy; a waiting end or reset begins its wait again."""
-        piece = self._peek()
-        hand, waiting = [Timed(now, timed.item) for timed in self._in_hand()], list(self._queue)
-        self._drop_all()
+        piece = self._peek_next_piece()
+        hand, waiting = [Timed(now, timed.item) for timed in self._list_current_item_rest()], list(self._queue)
+        self._drop_all_items()
         if piece is not None and isinstance(piece.item, bytes):
             return hand, waiting
         return [], hand + waiting
 
-    def release(self, now: float) -> list[Timed]:
-        everything = [Timed(now, timed.item) for timed in (*self._in_hand(), *self._queue)]
-        self._drop_all()
+    def release_all(self, now: float) -> list[Timed]:
+        everything = [Timed(now, timed.item) for timed in (*self._list_current_item_rest(), *self._queue)]
+        self._drop_all_items()
         return everything
 
-    def _peek(self) -> Timed | None:
+    def _peek_next_piece(self) -> Timed | None:
         """The next piece; takes the next item in hand when the last one is through."""
         while self._next is None:
             if self._item is not None:
-                self._forget_item()
+                self._forget_current_item()
             if not self._queue:
                 return None
             timed = self._item = self._queue.popleft()
@@ -182,12 +188,12 @@ class ServedLine:
             self._next = next(pieces, None)
         return self._next
 
-    def _forget_item(self) -> None:
+    def _forget_current_item(self) -> None:
         if self._item is not None and (item := self._item[1]).__class__ is bytes:
             self.held -= len(item) - self._sent  # what the law cut off
         self._item, self._sent, self._next, self._pieces = None, 0, None, NOTHING
 
-    def _in_hand(self) -> list[Timed]:
+    def _list_current_item_rest(self) -> list[Timed]:
         """The rest of the item in hand: one entry, or none."""
         if self._item is None:
             return []
@@ -195,8 +201,8 @@ class ServedLine:
         rest = item[self._sent :] if isinstance(item, bytes) else item
         return [Timed(at, rest)] if rest else []
 
-    def _drop_all(self) -> None:
-        self._forget_item()
+    def _drop_all_items(self) -> None:
+        self._forget_current_item()
         self._queue.clear()
         self.held = 0
 
@@ -234,118 +240,118 @@ class Pipeline:
     @property
     def held(self) -> int:
         through = sum(len(timed.item) for timed in self._through if isinstance(timed.item, bytes))
-        return through + sum([self._pipes[index].held for index in self._places()])
+        return through + sum([self._pipes[index].held for index in self._list_active_positions()])
 
     @property
     def pieces(self) -> int:
-        return len(self._through) + sum([self._pipes[index].pieces for index in self._places()])
+        return len(self._through) + sum([self._pipes[index].pieces for index in self._list_active_positions()])
 
     def feed(self, timed: Timed) -> None:
         # The usual lane has one toxic, whose chunks need not go through the chain.
         if len(self._pipes) == 1 and self._bent and timed[1].__class__ is bytes:
             self._pipes[0].feed(timed)
         else:
-            self._pass_on(0, (timed,))
+            self._feed_next_pipe(0, (timed,))
 
     def poll(self, now: float, count_max: int = BOUNDLESS) -> list[Timed]:
         if len(self._pipes) == 1 and not self._through:
             return self._pipes[0].poll(now, count_max)
-        self._advance(now, count_max)
+        self._move_due_pieces(now, count_max)
         if len(self._through) <= count_max:
             out = list(self._through)
             self._through.clear()
             return out
         return [self._through.popleft() for _ in range(count_max)]
 
-    def wake(self) -> float | None:
+    def find_next_due(self) -> float | None:
         if self._through:
             return self._through[0].at
         if len(self._pipes) == 1:
-            return self._pipes[0].wake()
+            return self._pipes[0].find_next_due()
         soonest = None
-        for index in self._places():
-            moment = self._pipes[index].wake()
+        for index in self._list_active_positions():
+            moment = self._pipes[index].find_next_due()
             if moment is not None and (soonest is None or moment < soonest):
                 soonest = moment
         return soonest
 
-    def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
-        return self.release(now), []
+    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:
+        return self.release_all(now), []
 
-    def release(self, now: float) -> list[Timed]:
+    def release_all(self, now: float) -> list[Timed]:
         while self._keys:
             self.remove(self._keys[0], now)
         return self.poll(now)
 
     def add(self, key: str, pipe: Pipe, now: float, *, index: int | None = None, most: int = BOUNDLESS) -> None:
         """Adds a pipe at `index` (by default at the end). Bytes that have passed that place are not touched."""
-        self._advance(now, most)
+        self._move_due_pieces(now, most)
         position = len(self._keys) if index is None else index
         self._keys.insert(position, key)
         self._pipes.insert(position, pipe)
         if position < len(self._pipes) - 1 or pipe.pause_s or pipe.room_bytes > self.room_bytes:
-            self._look_over()
+            self._refresh_cache()
         elif not pipe.straight:  # the usual case, a thousand times over
             self._bent.append(position)
 
     def replace(self, key: str, pipe: Pipe, now: float, *, most: int = BOUNDLESS) -> None:
         """Puts a successor under this key, which takes over what its predecessor still holds."""
-        self._advance(now, most)
+        self._move_due_pieces(now, most)
         position = self._keys.index(key)
-        leave, rest = self._pipes[position].retire(now)
-        self._pass_on(position + 1, leave)
+        leave, rest = self._pipes[position].hand_over(now)
+        self._feed_next_pipe(position + 1, leave)
         self._pipes[position] = pipe
-        self._look_over()
+        self._refresh_cache()
         if pipe.straight:
             rest = [Timed(now, timed.item) for timed in rest]
-        self._pass_on(position, rest)
+        self._feed_next_pipe(position, rest)
 
     def remove(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
         """Removes the pipe under this key; what it held moves on at once."""
-        self._advance(now, most)
-        self._cut(key, self.get(key).release(now))
+        self._move_due_pieces(now, most)
+        self._drop_pipe(key, self.get(key).release_all(now))
 
-    def spare(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
+    def remove_as_replaced(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
         """Removes the pipe under this key as if a successor took over: what it lost does not end the stream."""
-        self._advance(now, most)
-        leave, rest = self.get(key).retire(now)
-        self._cut(key, leave + [Timed(now, timed.item) for timed in rest])
+        self._move_due_pieces(now, most)
+        leave, rest = self.get(key).hand_over(now)
+        self._drop_pipe(key, leave + [Timed(now, timed.item) for timed in rest])
 
     def get(self, key: str) -> Pipe:
         return self._pipes[self._keys.index(key)]
 
-    def _cut(self, key: str, rest: list[Timed]) -> None:
+    def _drop_pipe(self, key: str, rest: list[Timed]) -> None:
         position = self._keys.index(key)
         del self._keys[position], self._pipes[position]
-        self._look_over()
-        self._pass_on(position, rest)
+        self._refresh_cache()
+        self._feed_next_pipe(position, rest)
 
-    def _look_over(self) -> None:
+    def _refresh_cache(self) -> None:
         """Recomputes what is cached about the pipes."""
         self._bent = [position for position, pipe in enumerate(self._pipes) if not pipe.straight]
         self.room_bytes = max((pipe.room_bytes for pipe in self._pipes), default=ROOM_BYTES)
         self.pause_s = min((pipe.pause_s for pipe in self._pipes if pipe.pause_s), default=0.0)
 
-    def _places(self) -> Sequence[int]:
+    def _list_active_positions(self) -> Sequence[int]:
         """The pipes that may have something to pass on, from first to last."""
         return range(len(self._pipes)) if self._ending else self._bent
 
-    def _advance(self, now: float, count_max: int) -> None:
+    def _move_due_pieces(self, now: float, count_max: int) -> None:
         """Moves what is due by now, in about `count_max` moves."""
-        places = self._places()
+        places = self._list_active_positions()
         batch = count_max if len(places) <= 1 else max(WALK_MIN, count_max // len(places))
         while count_max > 0:
-            last, limit = self._last_due(now)
+            last, limit = self._find_last_due_pipe(now)
             if last is None:
                 return
-            count_max -= max(1, self._walk(last, limit, now, min(batch, count_max)))
+            count_max -= max(1, self._move_pieces_from(last, limit, now, min(batch, count_max)))
 
-    def _last_due(self, now: float) -> tuple[int | None, float]:
+    def _find_last_due_pipe(self, now: float) -> tuple[int | None, float]:
         """The last pipe that has something due, and the moment up to which it may be polled."""
         last, until, soonest = None, now, math.inf
-        for position in self._places():
+        for position in self._list_active_positions():
             pipe = self._pipes[position]
-            moment = pipe.wake()
+            moment = pipe.find_next_due()
             if moment is not None:
                 limit = min(now, soonest) if pipe.impatient else now
                 if moment <= limit:
@@ -354,19 +360,19 @@ class Pipeline:
                     soonest = moment
         return last, until
 
-    def _walk(self, position: int, limit: float, now: float, count_max: int) -> int:
+    def _move_pieces_from(self, position: int, limit: float, now: float, count_max: int) -> int:
         """Moves what is due at `position` along the chain until something delays it. Returns the number of moves."""
         moves, end = 0, len(self._pipes)
         out = self._pipes[position].poll(limit, count_max)
         while out:
             moves += len(out)
-            position = self._pass_on(position + 1, out)
+            position = self._feed_next_pipe(position + 1, out)
             if position >= end or self._pipes[position].impatient:
                 break
             out = self._pipes[position].poll(now, count_max)
         return moves
 
-    def _pass_on(self, position: int, items: Sequence[Timed]) -> int:
+    def _feed_next_pipe(self, position: int, items: Sequence[Timed]) -> int:
         """Feeds the items to the next pipe, from `position` on, that they must go through. Returns that pipe's place.
         A signal can only be the last item."""
         if not items:

@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import Any, Literal
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.jsonable import show_value
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.jsonable import repr_one_line
+from chaoslab.base.registry import suggest_name
 from chaoslab.core import triggers
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import LAYERS as LAYERS
-from chaoslab.core.fault import Fault, guarded, load, trait
-from chaoslab.core.limits import Guard, Limits
+from chaoslab.core.fault import Fault, get_trait, guarded, load_fault
+from chaoslab.core.limits import LimitGuard, Limits
 from chaoslab.core.machine import TARGETS
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.triggers import Trigger
@@ -51,10 +51,10 @@ class Choice:
     weight: float = 1.0
     params: Mapping[str, Any] = field(default_factory=dict)
 
-    def made(self) -> Fault:
+    def build_fault(self) -> Fault:
         """The fault with these parameters. Raises LookupError: it is not installed here, or cannot be used. TypeError,
         ValueError: it takes no such value."""
-        return load(self.fault)(**self.params)
+        return load_fault(self.fault)(**self.params)
 
 
 @dataclass(frozen=True)
@@ -93,37 +93,37 @@ class Injection:
 
     @cached_property
     def layer(self) -> str:
-        return load(self.choices[0].fault).layer
+        return load_fault(self.choices[0].fault).layer
 
     @cached_property
     def conditional(self) -> bool:
         """True if one of its faults decides itself if it acts."""
-        return any(trait(load(choice.fault), "conditional") for choice in self.choices)
+        return any(get_trait(load_fault(choice.fault), "conditional") for choice in self.choices)
 
     @cached_property
     def of_process(self) -> bool:
         """True if one of its faults stops the process of a service."""
-        return any(trait(load(choice.fault), "of_process") for choice in self.choices)
+        return any(get_trait(load_fault(choice.fault), "of_process") for choice in self.choices)
 
     @cached_property
     def of_listing(self) -> bool:
         """True if it hits requests for the list of a service's tools, and no others."""
-        return any(trait(load(choice.fault), "of_listing") for choice in self.choices)
+        return any(get_trait(load_fault(choice.fault), "of_listing") for choice in self.choices)
 
     @cached_property
-    def _patterns(self) -> tuple[re.Pattern[str], ...]:
+    def _target_patterns(self) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(translate(target)) for target in self.targets)
 
     @cached_property
-    def _of_machine(self) -> frozenset[str]:
+    def _machine_targets(self) -> frozenset[str]:
         """The targets of the agent's own machine that its faults know."""
-        return frozenset(name for choice in self.choices for name in trait(load(choice.fault), "of_machine"))
+        return frozenset(name for choice in self.choices for name in get_trait(load_fault(choice.fault), "of_machine"))
 
     def covers(self, target: str) -> bool:
         if target in self.targets:
             return True
-        known = target not in TARGETS or target in self._of_machine
-        return known and any(pattern.match(target) for pattern in self._patterns)
+        known = target not in TARGETS or target in self._machine_targets
+        return known and any(pattern.match(target) for pattern in self._target_patterns)
 
     @property
     def may_hit(self) -> bool:
@@ -146,12 +146,12 @@ class Injection:
         return {name: triggers.parse_trigger(name, value, where=f" of '{self.name}'") for name, value in values.items()}
 
     @cached_property
-    def _lasting(self) -> Persistence | None:
+    def _persistence_trigger(self) -> Persistence | None:
         trigger = self.by_name.get("persistence")
         return trigger if isinstance(trigger, Persistence) else None
 
     @cached_property
-    def _ordered(self) -> tuple[tuple[Trigger, ...], tuple[Trigger, ...]]:
+    def _sorted_triggers(self) -> tuple[tuple[Trigger, ...], tuple[Trigger, ...]]:
         """The triggers that say which attempts are concerned, and the others, cheap ones first."""
         triggers_by_name = dict(self.by_name)
         # A request that is named by its number is hit once, so its retries are spared unless attempts= says otherwise.
@@ -164,12 +164,13 @@ class Injection:
     def decide(self) -> Decide:
         """The injection's decision on an attempt, given its own hits so far."""
         places, begins = (
-            [trigger.holds for trigger in trigger_group if not trigger.spares] for trigger_group in self._ordered
+            [trigger.holds for trigger in trigger_group if not trigger.spares]
+            for trigger_group in self._sorted_triggers
         )
-        spares = [trigger.holds for trigger in self._ordered[1] if trigger.spares]
-        lasts = self._lasting.lasts if self._lasting is not None else None
+        spares = [trigger.holds for trigger in self._sorted_triggers[1] if trigger.spares]
+        lasts = self._persistence_trigger.is_still_active if self._persistence_trigger is not None else None
 
-        def decision(occasion: Occasion, hits: HitsSoFar) -> Decision:
+        def decide_attempt(occasion: Occasion, hits: HitsSoFar) -> Decision:
             for holds in places:
                 if not holds(occasion, hits):
                     return APART
@@ -184,14 +185,14 @@ class Injection:
                     return SPARED
             return BEGINS
 
-        return decision
+        return decide_attempt
 
     @cached_property
     def stands(self) -> bool:
         """True if a fault of it goes on for a time: for_s, for_good, or a window that alone says when."""
-        if self._lasting is not None:
-            return self._lasting.lasts_s
-        _, begins = self._ordered
+        if self._persistence_trigger is not None:
+            return self._persistence_trigger.is_time_limited
+        _, begins = self._sorted_triggers
         return [type(trigger) for trigger in begins] == [WindowS]
 
     def check(self, *, turns: int | None = None) -> None:
@@ -201,14 +202,14 @@ class Injection:
             LookupError: a fault or trigger is not installed here, or cannot be used. TypeError, ValueError: one takes
             no such value, the faults are of several layers, or the injection can never hit.
         """
-        layers = dict.fromkeys(load(choice.fault).layer for choice in self.choices)
+        layers = dict.fromkeys(load_fault(choice.fault).layer for choice in self.choices)
         if len(layers) > 1:
-            fault_names = ", ".join(f"{choice.fault} ({load(choice.fault).layer})" for choice in self.choices)
+            fault_names = ", ".join(f"{choice.fault} ({load_fault(choice.fault).layer})" for choice in self.choices)
             raise ValueError(
                 f"'{self.name}' chooses between faults of several layers: {fault_names}; make one of each layer"
             )
         for choice in self.choices:
-            choice.made()
+            choice.build_fault()
         triggers_by_name = self.by_name
         for name, trigger in triggers_by_name.items():
             reason = trigger.never({other: triggers_by_name[other] for other in triggers_by_name if other != name})
@@ -230,12 +231,12 @@ class Candidates(tuple[Injection, ...]):
         return tuple(injection.name for injection in self)
 
     @cached_property
-    def timed(self) -> bool:
+    def needs_time(self) -> bool:
         """True if a trigger of theirs reads the time."""
         return any(trigger.timed for injection in self for trigger in injection.by_name.values())
 
     @cached_property
-    def reads(self) -> bool:
+    def needs_arguments(self) -> bool:
         """True if a trigger of theirs reads the arguments."""
         return any(trigger.reads for injection in self for trigger in injection.by_name.values())
 
@@ -245,7 +246,7 @@ class Candidates(tuple[Injection, ...]):
         return Candidates(injection for injection in self if not injection.of_process)
 
     @cached_property
-    def state(self) -> list[str]:
+    def hit_dependencies(self) -> list[str]:
         """The names of the injections whose hits their triggers depend on."""
         own_names = [i.name for i in self if any(name in i.triggers for name in STATE)]
         return list(dict.fromkeys([*own_names, *(i.by_name["after"].value for i in self if "after" in i.triggers)]))
@@ -260,67 +261,75 @@ class Plan:
     limits: tuple[Limits, ...] = ()
 
     @cached_property
-    def named(self) -> tuple[tuple[Injection, str, int], ...]:
+    def numbered_requests(self) -> tuple[tuple[Injection, str, int], ...]:
         """Each request to be hit by its number: the injection, the target and the number."""
         return tuple(
             (i, target, request) for i in self.injections if i.certain for target in i.targets for request in i.calls
         )
 
-    def candidates(self, target: str, *, wire: bool | None = None) -> Candidates:
+    def find_candidates(self, target: str, *, wire: bool | None = None) -> Candidates:
         """The injections that may hit a call of this target: those of the wire, or all others, by default all, each
         outermost first."""
-        candidates = self._candidates.get((target, wire))
+        candidates = self._candidates_cache.get((target, wire))
         if candidates is None:
             # The wire last: it is the innermost layer.
-            among = self._by_wire[False] + self._by_wire[True] if wire is None else self._by_wire[wire]
-            candidates = self._candidates[target, wire] = Candidates(i for i in among if i.may_hit and i.covers(target))
+            among = (
+                self._injections_by_wire[False] + self._injections_by_wire[True]
+                if wire is None
+                else self._injections_by_wire[wire]
+            )
+            candidates = self._candidates_cache[target, wire] = Candidates(
+                i for i in among if i.may_hit and i.covers(target)
+            )
         return candidates
 
     @cached_property
-    def _candidates(self) -> dict[tuple[str, bool | None], Candidates]:
+    def _candidates_cache(self) -> dict[tuple[str, bool | None], Candidates]:
         return {}
 
     @cached_property
-    def _by_wire(self) -> dict[bool, tuple[Injection, ...]]:
+    def _injections_by_wire(self) -> dict[bool, tuple[Injection, ...]]:
         # Stable, so within a layer the plan's order stays.
         ordered = sorted(self.injections, key=lambda i: LAYERS.index(i.layer))
         return {wire: tuple(i for i in ordered if (i.layer == "wire") is wire) for wire in (True, False)}
 
     @cached_property
-    def stateful(self) -> bool:
+    def needs_hit_counts(self) -> bool:
         """True if a trigger depends on the hits so far, so all hits must be counted."""
         return any(name in injection.triggers for injection in self.injections for name in STATE)
 
     @cached_property
-    def looks_back(self) -> bool:
+    def needs_earlier_exchanges(self) -> bool:
         """True if a fault reads the earlier exchanges, so they must be kept."""
-        return any(trait(load(choice.fault), "looks_back") for i in self.injections for choice in i.choices)
+        return any(get_trait(load_fault(choice.fault), "looks_back") for i in self.injections for choice in i.choices)
 
     @cached_property
-    def of_process(self) -> tuple[str, ...]:
+    def outage_targets(self) -> tuple[str, ...]:
         """The targets, as they are named, of the injections that stop the process of a service."""
         named = (target for i in self.injections if i.may_hit and i.of_process for target in i.targets)
         return tuple(dict.fromkeys(named))
 
-    def hits_on_the_wire(
-        self, call: Call, occasion: Occasion, guard: Guard | None = None
+    def find_wire_hits(
+        self, call: Call, occasion: Occasion, guard: LimitGuard | None = None
     ) -> tuple[list[ActiveFault], list[str]]:
         """The faults of the wire that this call meets, in the plan's order, and the injections that were asked; without
         those that a refusal masks, and those that the guard holds back."""
         asked_names: list[str] = []
         hits: list[ActiveFault] = []
-        for injection in self.candidates(call.target, wire=True):
+        for injection in self.find_candidates(call.target, wire=True):
             earlier_hits = occasion.of(injection.name)
             decision = injection.decide(occasion, earlier_hits)
             if decision:
                 asked_names.append(injection.name)
-                if decision in HITS and not (guard is not None and guard.refuses(injection.name, occasion)):
-                    hits.append(self.fault_for(injection, call, earlier_hits.first if decision == LASTS else None))
-        reachable = together(hits)
+                if decision in HITS and not (
+                    guard is not None and guard.find_limit_or_count_hit(injection.name, occasion)
+                ):
+                    hits.append(self.draw_fault(injection, call, earlier_hits.first if decision == LASTS else None))
+        reachable = select_wire_faults(hits)
         masked = {active.injection for active in hits}.difference(active.injection for active in reachable)
         return reachable, [name for name in asked_names if name not in masked]
 
-    def fault_for(self, injection: Injection, call: Call, first: tuple[str, int, int] | None = None) -> ActiveFault:
+    def draw_fault(self, injection: Injection, call: Call, first: tuple[str, int, int] | None = None) -> ActiveFault:
         """The fault with which an injection hits this call, all its chances drawn. `first`: the attempt (target,
         request, attempt) that it has lasted from, since a fault that lasts stays the same."""
         if injection.stands and first is None and "window_s" in injection.triggers:
@@ -329,12 +338,12 @@ class Plan:
         choice, *others = injection.choices
         if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
-        fault = choice.made()
+        fault = choice.build_fault()
         with guarded(choice.fault, "draw"):
             fault = fault.draw(dice("draw"))
         return ActiveFault(injection.name, choice.fault, fault, stands=injection.stands)
 
-    def without(self, names: Collection[str]) -> Plan:
+    def with_injections_off(self, names: Collection[str]) -> Plan:
         """The plan with these injections switched off: they keep their places, and hit nothing."""
         if not names:
             return self
@@ -351,7 +360,7 @@ class Plan:
         """
         for injection in self.injections:
             injection.check(turns=turns)
-        check_cascades(self.injections)
+        check_after_references(self.injections)
 
     def to_json(self) -> dict[str, Any]:
         # Without the limits, which asdict would take apart: they have a JSON of their own.
@@ -368,14 +377,14 @@ class Plan:
         )
 
 
-def together(hit: Sequence[ActiveFault]) -> list[ActiveFault]:
+def select_wire_faults(hit: Sequence[ActiveFault]) -> list[ActiveFault]:
     """The faults of the wire that one call meets: all that hit it, or the first that refuses its connection, since
     then there is none for the others."""
-    refusing = next((active for active in hit if trait(active.fault, "refuses")), None)
+    refusing = next((active for active in hit if get_trait(active.fault, "refuses")), None)
     return list(hit) if refusing is None else [refusing]
 
 
-def check_cascades(injections: Iterable[Injection]) -> None:
+def check_after_references(injections: Iterable[Injection]) -> None:
     """Checks that each `after` names another injection that can hit first. Raises ValueError: one names an injection
     that is not there, one whose fault decides itself if it acts, one that is switched off, or itself, be it through
     others."""
@@ -384,7 +393,7 @@ def check_cascades(injections: Iterable[Injection]) -> None:
     for name, cause in waits.items():
         if cause not in names:
             raise ValueError(
-                f"'{name}' is after {show_value(cause)}, which is no injection: {did_you_mean(cause, names)}"
+                f"'{name}' is after {repr_one_line(cause)}, which is no injection: {suggest_name(cause, names)}"
             )
         if names[cause].conditional and not names[cause].of_process:  # which acts whenever the dice hit
             raise ValueError(f"'{name}' is after '{cause}', whose fault decides itself if it acts: name another one")

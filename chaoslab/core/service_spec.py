@@ -23,21 +23,25 @@ class ErrorReply:
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def retry_after(self, seconds: float) -> "ErrorReply":
+    def with_retry_after(self, seconds: float) -> "ErrorReply":
         """The same reply with this time to wait, in its header `Retry-After` and wherever its words name that time."""
         headers = {key: text for key, text in self.headers.items() if key.lower() != "retry-after"}
         seconds_text = next((text for key, text in self.headers.items() if key.lower() == "retry-after"), "")
-        body = _reword(self.body, rf"\b{re.escape(seconds_text)}s\b", f"{seconds:g}s") if seconds_text else self.body
+        body = (
+            _replace_in_texts(self.body, rf"\b{re.escape(seconds_text)}s\b", f"{seconds:g}s")
+            if seconds_text
+            else self.body
+        )
         return ErrorReply(self.status, body, {**headers, "Retry-After": f"{seconds:g}"})
 
 
-def _reword(value: Any, old: str, new: str) -> Any:
+def _replace_in_texts(value: Any, old: str, new: str) -> Any:
     """The JSON with `old`, a pattern, replaced in each of its texts."""
     if isinstance(value, str):
         return re.sub(old, new, value)
     if isinstance(value, Mapping):
-        return {key: _reword(entry, old, new) for key, entry in value.items()}
-    return [_reword(entry, old, new) for entry in value] if isinstance(value, list) else value
+        return {key: _replace_in_texts(entry, old, new) for key, entry in value.items()}
+    return [_replace_in_texts(entry, old, new) for entry in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class ToolSpec:
     effect: str = ""
 
     @property
-    def safe(self) -> bool:
+    def is_safe(self) -> bool:
         """True if a request has no effect (RFC 9110, section 9.2.1)."""
         return self.method == "GET"
 
@@ -91,15 +95,19 @@ class ServiceSpec:
         )
 
 
-def fill(template: Any, arguments: Mapping[str, Any]) -> Any:
+def fill_template(template: Any, arguments: Mapping[str, Any]) -> Any:
     """The template with each "$name" replaced by that argument. Keys whose argument is missing are left out."""
     if isinstance(template, str):
         # The argument itself, so that a number stays one.
         return arguments[template[1:]] if template.startswith("$") else template
     if isinstance(template, Mapping):
-        return {key: fill(value, arguments) for key, value in template.items() if not _missing(value, arguments)}
+        return {
+            key: fill_template(value, arguments)
+            for key, value in template.items()
+            if not _is_missing_argument(value, arguments)
+        }
     return template
 
 
-def _missing(template: Any, arguments: Mapping[str, Any]) -> bool:
+def _is_missing_argument(template: Any, arguments: Mapping[str, Any]) -> bool:
     return isinstance(template, str) and template.startswith("$") and arguments.get(template[1:]) is None

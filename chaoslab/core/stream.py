@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 from zlib import crc32
 
-from chaoslab.base.boundary import let_through
-from chaoslab.base.json_text import encoded, value_of
+from chaoslab.base.boundary import reraise_unless_foreign
+from chaoslab.base.json_text import decode_json, encode_text
 from chaoslab.base.values import fixed
 from chaoslab.core.pipe import BOUNDLESS, Pipe, Pipeline, Signal, Timed
 
@@ -25,10 +25,10 @@ DONE = b"data: [DONE]\n\n"
 _DONE = re.compile(rb"data: ?\[DONE\]\s*")
 
 
-class Parts(Protocol):
+class BodyParts(Protocol):
     """The body of a streamed reply as it comes."""
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         """The next part, which is not empty; None at the end. Raises Failure: the stream broke off."""
 
     async def aclose(self) -> None:
@@ -55,7 +55,7 @@ class Streamed:
     ended: str = "end"
 
 
-class Cutter(Protocol):
+class BodyCutter(Protocol):
     """Cuts a body into pieces that mean something, whatever parts it comes in."""
 
     @property
@@ -66,7 +66,7 @@ class Cutter(Protocol):
         """The pieces that are complete with this part, in order."""
 
 
-class Events:
+class EventCutter:
     """Cuts a body into server-sent events, whatever parts it comes in. An event keeps the blank line that ends it."""
 
     __slots__ = ("rest",)
@@ -92,7 +92,7 @@ class Events:
         return events
 
 
-class Lines:
+class LineCutter:
     """Cuts a body into lines, each of which is JSON (NDJSON, as Ollama streams it)."""
 
     def __init__(self) -> None:
@@ -111,20 +111,20 @@ class Lines:
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
-def is_done(event: bytes) -> bool:
+def is_done_marker(event: bytes) -> bool:
     """Tells if this is `data: [DONE]`, which ends the streams of OpenAI and Groq."""
     # The length first: the pattern would look at every long event.
     return len(event) < 32 and _DONE.fullmatch(event) is not None
 
 
-def is_line(event: bytes) -> bool:
+def is_json_line(event: bytes) -> bool:
     """True of a line of JSON, which no event begins like."""
     return event.startswith((b"{", b"["))
 
 
-def data_of(event: bytes) -> bytes:
+def get_event_data(event: bytes) -> bytes:
     """The data of an event, or of a line of JSON; empty for `[DONE]`, and for an event without data."""
-    if is_line(event):
+    if is_json_line(event):
         return event.strip()
     end = len(event) - 2
     if event.startswith(b"data:") and event.find(b"\n") == event.find(b"\n\n") == end and b"\r" not in event:
@@ -134,28 +134,28 @@ def data_of(event: bytes) -> bytes:
     return b"" if data == b"[DONE]" else data
 
 
-def json_of(event: bytes) -> Any:
+def parse_event_json(event: bytes) -> Any:
     """The JSON of an event; None if it has none."""
     try:
-        return value_of(data_of(event))
+        return decode_json(get_event_data(event))
     except (ValueError, RecursionError):
         return None
 
 
-def type_of(event: bytes) -> str:
+def get_event_type(event: bytes) -> str:
     """The `type` of an event's JSON; empty if it has none."""
-    value = json_of(event)
+    value = parse_event_json(event)
     return str(value.get("type", "")) if isinstance(value, dict) else ""
 
 
-def spelt_event(value: Mapping[str, Any]) -> bytes:
+def encode_event(value: Mapping[str, Any]) -> bytes:
     """The event with this JSON. One that has a `type` is named by it, as OpenAI's responses and Anthropic's are."""
     kind = value.get("type")
     named = f"event: {kind}\n" if isinstance(kind, str) else ""
-    return encoded(f"{named}data: {json.dumps(value, ensure_ascii=False)}\n\n")
+    return encode_text(f"{named}data: {json.dumps(value, ensure_ascii=False)}\n\n")
 
 
-def _empty(timed: Timed) -> bool:
+def _is_blank(timed: Timed) -> bool:
     return isinstance(timed.item, bytes) and not timed.item.strip()
 
 
@@ -197,7 +197,7 @@ class WatchedPipe:
         return self.pipe.impatient
 
     def feed(self, timed: Timed) -> None:
-        if self._expected is not None and not (self._holds and _empty(timed)):
+        if self._expected is not None and not (self._holds and _is_blank(timed)):
             self._expected.append(timed)
         self.pipe.feed(timed)
 
@@ -205,49 +205,49 @@ class WatchedPipe:
         try:
             out = self.pipe.poll(now, count_max)
         except BaseException as error:
-            let_through(error)
+            reraise_unless_foreign(error)
             raise self.blame(error) from error
-        if self._expected is not None and self._differs(self._expected, out, now, count_max):
+        if self._expected is not None and self._has_output_changed(self._expected, out, now, count_max):
             self._expected = None
             self.on_change()
         return out
 
-    def _differs(self, expected: deque[Timed], out: list[Timed], now: float, count_max: int) -> bool:
+    def _has_output_changed(self, expected: deque[Timed], out: list[Timed], now: float, count_max: int) -> bool:
         for timed in out:
-            if self._holds and _empty(timed):
+            if self._holds and _is_blank(timed):
                 continue
             was = expected.popleft() if expected else None
             if was is None or was.item != timed.item or (was.at != timed.at and not self._holds):
                 return True
         return bool(expected) and len(out) < count_max and expected[0].at <= now and not self._holds
 
-    def wake(self) -> float | None:
+    def find_next_due(self) -> float | None:
         try:
-            return self.pipe.wake()
+            return self.pipe.find_next_due()
         except BaseException as error:
-            let_through(error)
+            reraise_unless_foreign(error)
             raise self.blame(error) from error
 
-    def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:
-        return self.pipe.retire(now)
+    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:
+        return self.pipe.hand_over(now)
 
-    def release(self, now: float) -> list[Timed]:
-        return self.pipe.release(now)
+    def release_all(self, now: float) -> list[Timed]:
+        return self.pipe.release_all(now)
 
 
-class Piped:
-    """A body on its way through pipes, event by event. Its owner feeds it parts while it has `room`, polls it for what
-    is due, and waits until `wake`."""
+class PipedBody:
+    """A body on its way through pipes, event by event. Its owner feeds it parts while it has `has_room`, polls it for
+    what is due, and waits until `find_next_due`."""
 
-    def __init__(self, pipes: Sequence[Pipe], now: float, events: Cutter | None = None) -> None:
+    def __init__(self, pipes: Sequence[Pipe], now: float, events: BodyCutter | None = None) -> None:
         """`events`: cuts the body into what pipes take; by default, into server-sent events."""
-        self._line, self._events, self._over = Pipeline(), events or Events(), False
+        self._line, self._events, self._over = Pipeline(), events or EventCutter(), False
         for number, pipe in enumerate(pipes):
             self._line.add(str(number), pipe, now)
         self._room_bytes = max(pipe.room_bytes for pipe in pipes)
 
     @property
-    def room(self) -> bool:
+    def has_room(self) -> bool:
         """True if the next part may be read: the body goes on, and no more is held than the pipes have room for."""
         return not self._over and self._line.held <= self._room_bytes
 
@@ -265,9 +265,9 @@ class Piped:
         due = self._line.poll(now, 1)
         return due[0].item if due else None
 
-    def wake(self) -> float | None:
+    def find_next_due(self) -> float | None:
         """The next moment at which a poll gives something, if no part comes before."""
-        return self._line.wake()
+        return self._line.find_next_due()
 
 
 FRAMES = "application/vnd.amazon.eventstream"
@@ -299,7 +299,7 @@ class FrameCutter:
         return frames
 
 
-def frame(kind: str, value: Mapping[str, Any], *, exception: bool = False) -> bytes:
+def build_frame(kind: str, value: Mapping[str, Any], *, exception: bool = False) -> bytes:
     """An event of this kind with JSON; `exception`: it is an error."""
     kind_name, message_type = (":exception-type", "exception") if exception else (":event-type", "event")
     fields = ((kind_name, kind), (":content-type", "application/json"), (":message-type", message_type))
@@ -313,6 +313,6 @@ def frame(kind: str, value: Mapping[str, Any], *, exception: bool = False) -> by
     return body + crc32(body).to_bytes(4, "big")
 
 
-def payload_of(event: bytes) -> bytes:
+def get_frame_payload(event: bytes) -> bytes:
     """The payload of a frame."""
     return event[_PRELUDE + int.from_bytes(event[4:8], "big") : -4]

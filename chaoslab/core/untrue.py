@@ -19,29 +19,72 @@ EPOCHS = ((1_000_000_000, 2_100_000_000, 1), (1_000_000_000_000, 2_100_000_000_0
 DIGITS_MAX = 300
 """The most digits of a number in a text. A longer one is an id."""
 NEAR = (
-    ("confirmed", "pending", "cancelled"), ("open", "closed"), ("paid", "unpaid", "refunded"), ("active", "inactive"),
-    ("shipped", "delivered", "returned"), ("success", "failure"), ("succeeded", "failed"), ("available", "unavailable"),
-    ("accepted", "rejected", "approved", "declined"), ("yes", "no"), ("true", "false"), ("on", "off"), ("high", "low"),
-    ("up", "down"), ("clear", "rainy", "cloudy", "sunny", "snowy"), ("north", "south", "east", "west"),
-    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"), ("am", "pm"),
+    ("confirmed", "pending", "cancelled"),
+    ("open", "closed"),
+    ("paid", "unpaid", "refunded"),
+    ("active", "inactive"),
+    ("shipped", "delivered", "returned"),
+    ("success", "failure"),
+    ("succeeded", "failed"),
+    ("available", "unavailable"),
+    ("accepted", "rejected", "approved", "declined"),
+    ("yes", "no"),
+    ("true", "false"),
+    ("on", "off"),
+    ("high", "low"),
+    ("up", "down"),
+    ("clear", "rainy", "cloudy", "sunny", "snowy"),
+    ("north", "south", "east", "west"),
+    ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    ("am", "pm"),
     ("january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december"),
-    ("eur", "usd", "gbp", "chf"), ("oslo", "rome", "paris", "berlin", "madrid", "vienna", "london", "tokyo"),
-    ("red", "green", "blue", "black", "white"), ("first", "second", "third"), ("always", "never"), ("all", "none"),
-    ("increased", "decreased"), ("before", "after"), ("more", "less"), ("enabled", "disabled"), ("left", "right"),
-)  # fmt: skip
+    ("eur", "usd", "gbp", "chf"),
+    ("oslo", "rome", "paris", "berlin", "madrid", "vienna", "london", "tokyo"),
+    ("red", "green", "blue", "black", "white"),
+    ("first", "second", "third"),
+    ("always", "never"),
+    ("all", "none"),
+    ("increased", "decreased"),
+    ("before", "after"),
+    ("more", "less"),
+    ("enabled", "disabled"),
+    ("left", "right"),
+)
 """Words of one sort, each an untrue one for the others."""
 _NEAR = {word: [each for each in group if each != word] for group in NEAR for word in group}
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?![\d-])")
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_WEEKDAY, _MONTH = ("|".join(f"{name[:3]}(?:{name[3:]})?" for name in names) for names in (WEEKDAYS, MONTHS))
+# The three forms of HTTP (RFC 9110, 5.6.7), and those near to them, with the time and its zone if they follow.
+_DATE = re.compile(
+    rf"(?<!\w)(?:(?P<weekday>{_WEEKDAY}),? )?(?:(?P<day>\d\d?)[ -](?P<month>{_MONTH})|(?P<month_first>{_MONTH}) "
+    rf"(?P<day_last>[ \d]?\d))(?: \d\d:\d\d:\d\d|,)?(?:[ -](?=\d{{4}})|-)(?P<year>\d{{4}}|\d\d)(?![\d:])"
+    r"(?: \d\d:\d\d(?::\d\d)?(?: ?[A-Z]{0,3}[+-]\d{4})?)?"
+)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+\Z")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+\Z", re.IGNORECASE)
 URLS = re.compile(r"""https?://[^\s"'<>)\]]+""")
 _ID = re.compile(r"[A-Za-z0-9]+(?:[-_.:#/+][A-Za-z0-9]+)*\Z")
-_WORD = re.compile(r"\w+(?:[-.:]\w+)*")
+_WORD = re.compile(rf"{_DATE.pattern}|\w+(?:[-.:]\w+)*")
 _VERB = re.compile(r"\b(is|are|was|were|has|have|will|can|may|must|should)\b(?! not)", re.IGNORECASE)
 
 
-def kind(value: Any) -> Kind:
+def classify_value(value: Any) -> Kind:
     """The sort of a leaf, by its type and form."""
     if isinstance(value, bool):
         return "flag"
@@ -51,7 +94,7 @@ def kind(value: Any) -> Kind:
         return "moment"
     if isinstance(value, UUID):
         return "id"
-    if _MOMENT.match(value):
+    if _MOMENT.match(value) or _DATE.match(value):
         return "moment"
     if _NUMBER.match(value) and len(value) <= DIGITS_MAX:
         return "number"
@@ -68,9 +111,9 @@ def is_epoch(value: Any) -> bool:
     return type(value) is int and any(low <= value < high for low, high, _ in EPOCHS)
 
 
-def make_untrue(value: Any, severity: float, dice: Dice) -> Any:
+def make_untrue_value(value: Any, severity: float, dice: Dice) -> Any:
     """Another value of the leaf's type and form, drawn by the dice."""
-    new_value = _make_untrue(value, severity, dice)
+    new_value = _make_untrue_value(value, severity, dice)
     if repr(new_value) == repr(value) or type(new_value) is not type(
         value
     ):  # a flag, or nothing of its form is left to change
@@ -78,12 +121,12 @@ def make_untrue(value: Any, severity: float, dice: Dice) -> Any:
     return new_value
 
 
-def _make_untrue(value: Any, severity: float, dice: Dice) -> Any:
-    sort = kind(value)
+def _make_untrue_value(value: Any, severity: float, dice: Dice) -> Any:
+    sort = classify_value(value)
     if isinstance(value, UUID):
         return UUID(make_other_id(str(value), severity, dice))
     if sort == "moment":
-        days = round(DAYS_MAX**severity) * (1 if dice("later").hits(0.5) else -1)
+        days = round(DAYS_MAX**severity) * (1 if dice("later").draw_bool(0.5) else -1)
         return shift_moment(value, days)
     if isinstance(value, str):
         change_text: Callable[[str, float, Dice], str] = _TEXTS[sort]
@@ -95,7 +138,7 @@ def make_other_number(value: Any, severity: float, dice: Dice) -> Any:
     """A number off by 1 % (`severity` 0) to ten times (1), at least by one of its last digit. Its sign stays."""
     share = 0.01 * 1000**severity
     # Less by all of it, or more, would change the sign.
-    less = share < 0.9 and dice("less").hits(0.5)
+    less = share < 0.9 and dice("less").draw_bool(0.5)
     if isinstance(value, int):
         # In whole numbers, since a float would lose the digits of a large one.
         step = max(1, abs(value) * round(share * 1000) // 1000)
@@ -124,8 +167,34 @@ def shift_moment(value: Any, days: int) -> Any:
         with suppress(ValueError, OverflowError):
             if isinstance(value, date):
                 return value + timedelta(days=offset_days)
-            return (date.fromisoformat(value[:10]) + timedelta(days=offset_days)).isoformat() + value[10:]
+            return shift_date(value, offset_days)
     return make_other_id(value, 0.0, Dice(days))
+
+
+def shift_date(text: str, days: int) -> str:
+    """The text with the date at its beginning so many days later, in its form. Raises ValueError, OverflowError: the
+    calendar has no such day."""
+    if (match := _DATE.match(text)) is None:
+        return (date.fromisoformat(text[:10]) + timedelta(days=days)).isoformat() + text[10:]
+    parts = {name: value for name, value in match.groupdict().items() if value is not None}
+    month_name, day = ("month", "day") if "day" in parts else ("month_first", "day_last")
+    year = int(parts["year"])
+    if len(parts["year"]) == 2:  # as POSIX reads it
+        year += 2000 if year < 69 else 1900
+    month = 1 + next(n for n, name in enumerate(MONTHS) if name.startswith(parts[month_name]))
+    moved = date(year, month, int(parts[day])) + timedelta(days=days)
+    # C has a time before the year, and a space before a day of one digit.
+    fill = " " if ":" in text[match.end(day) : match.start("year")] else "0"
+    new_parts = {
+        "weekday": WEEKDAYS[moved.weekday()],
+        month_name: MONTHS[moved.month - 1],
+        day: str(moved.day).rjust(len(parts[day]), fill),
+        "year": f"{moved.year:04}"[-len(parts["year"]) :],
+    }
+    for name in sorted(parts, key=match.start, reverse=True):
+        new_part = new_parts[name][:3] if name in ("weekday", month_name) and len(parts[name]) == 3 else new_parts[name]
+        text = text[: match.start(name)] + new_part + text[match.end(name) :]
+    return text
 
 
 def make_other_id(text: str, severity: float, dice: Dice) -> str:
@@ -145,7 +214,7 @@ def make_other_id(text: str, severity: float, dice: Dice) -> str:
     return "".join(characters)
 
 
-def _other_number_text(text: str, severity: float, dice: Dice) -> str:
+def _make_other_number_text(text: str, severity: float, dice: Dice) -> str:
     return str(make_other_number(Decimal(text), severity, dice))
 
 
@@ -178,7 +247,7 @@ def make_other_word(text: str, severity: float, dice: Dice) -> str:
 def make_other_text(text: str, severity: float, dice: Dice) -> str:
     """A text with another number, day or word in it (`severity` 0), or with all of them others (1). One without any
     such says the contrary, or has other letters."""
-    word_matches = [match for match in _WORD.finditer(text) if _tells(match[0])]
+    word_matches = [match for match in _WORD.finditer(text) if _is_changeable_word(match[0])]
     if not word_matches and (verb := _VERB.search(text)):
         return f"{text[: verb.end()]} not{text[verb.end() :]}"
     if not word_matches:
@@ -192,25 +261,25 @@ def make_other_text(text: str, severity: float, dice: Dice) -> str:
         (word_matches[(first + n) % len(word_matches)] for n in range(count)), key=lambda match: -match.start()
     )
     for match in chosen:
-        new_word = _other_in_text(match[0], severity, dice("word", match.start()))
+        new_word = _change_word_in_text(match[0], severity, dice("word", match.start()))
         text = text[: match.start()] + new_word + text[match.end() :]
     return text
 
 
-def _tells(word: str) -> bool:
+def _is_changeable_word(word: str) -> bool:
     return word.lower() in _NEAR or any(c.isdigit() for c in word)
 
 
-def _other_in_text(word: str, severity: float, dice: Dice) -> str:
+def _change_word_in_text(word: str, severity: float, dice: Dice) -> str:
     if word.lower() in _NEAR:
         return make_other_word(word, severity, dice)
-    if _MOMENT.match(word) or (word.isascii() and _NUMBER.match(word) and len(word) <= DIGITS_MAX):
-        return str(make_untrue(word, severity, dice))
+    if classify_value(word) == "moment" or (word.isascii() and _NUMBER.match(word) and len(word) <= DIGITS_MAX):
+        return str(make_untrue_value(word, severity, dice))
     return make_other_id(word, severity, dice)
 
 
 _TEXTS: dict[Kind, Callable[[str, float, Dice], str]] = {
-    "number": _other_number_text,
+    "number": _make_other_number_text,
     "id": make_other_id,
     "email": make_other_email,
     "url": make_other_url,

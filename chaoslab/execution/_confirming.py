@@ -8,23 +8,27 @@ from dataclasses import replace
 
 from chaoslab.execution.exploring import SearchSession
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
-from chaoslab.search.variation import Tried, Variation
+from chaoslab.search.variation import TriedVariation, Variation
 
-Rerun = Callable[[Sequence[Variation], Sequence[int]], Sequence[Tried]]
+Rerun = Callable[[Sequence[Variation], Sequence[int]], Sequence[TriedVariation]]
 """Runs these variations again, each with the chance of the trial of this number; fewer results if the time is over."""
 CHANCES = 10
 """The trials of a single fault that a search looks for failures in where the agent draws, each on other chance. A
 failure is confirmed on further ones: those in which it was looked for were chosen by what came of them."""
 BY = "again"
-"""The strategy of trials that are run again, as `Tried.by` has it."""
+"""The strategy of trials that are run again, as `TriedVariation.by` has it."""
 
 
-class Confirmation:
+class FailureConfirmation:
     """The trials of one search that are run again. An agent that draws no chance of its own, and does the same again,
     is tried once; any other at least `LOOKS[0]` times, each on other chance."""
 
     def __init__(
-        self, trials: SearchSession, baseline: Tried, rerun: Rerun | None = None, earlier: Sequence[Tried] = ()
+        self,
+        trials: SearchSession,
+        baseline: TriedVariation,
+        rerun: Rerun | None = None,
+        earlier: Sequence[TriedVariation] = (),
     ) -> None:
         """`calm`: the trial without faults. `again`: runs trials, by default in the session. `before`: those without
         faults that were run to find one that does not fail."""
@@ -35,34 +39,36 @@ class Confirmation:
         self.noisy = bool(earlier) and not baseline.drew
         """Something that the lab does not control decides: an equal trial ended otherwise."""
         self.calm_drew = baseline.drew
-        self.calm: list[Tried] = [*earlier]
+        self.calm: list[TriedVariation] = [*earlier]
         """The trials without faults, on other chance."""
-        # The calm trials first, since each contrast is made beside them.
+        # The trials without faults first, since each contrast is made beside them.
         if baseline.drew:
             self._run_baselines(LOOKS[0])
 
-    def draws(self, tried: Tried) -> bool:
+    def is_nondeterministic(self, tried: TriedVariation) -> bool:
         """True if more than the faults decides what becomes of such a trial."""
         return self.noisy or self.calm_drew or tried.drew
 
-    def contrast(self, failing: Tried) -> tuple[Contrast, list[Tried]]:
+    def measure_contrast(self, failing: TriedVariation) -> tuple[Contrast, list[TriedVariation]]:
         """The contrast of a failure, and the trials with its faults. Without a trial: the time was over."""
         # One more trial is enough where nothing but the faults decides; if it ends otherwise, something else decided.
-        if not self.draws(failing):
+        if not self.is_nondeterministic(failing):
             reruns = self._again([failing.variation], [self._number])
             if not reruns or fails_alike(reruns[0], failing):
                 return Contrast(len(reruns), len(reruns), 0, len(reruns)), [*reruns]
             self.noisy = True
-        tried: list[Tried] = []
+        tried: list[TriedVariation] = []
         contrast = Contrast(0, 0, 0, 0)
         for look in LOOKS:
-            numbers = self._numbers(len(tried), look, drew=self.calm_drew or failing.drew)
+            numbers = self._list_trial_numbers(len(tried), look, drew=self.calm_drew or failing.drew)
             tried += self._again([failing.variation] * len(numbers), numbers)
             baselines = self._run_baselines(look)
             contrast = Contrast(
-                sum(fails_alike(trial, failing) for trial in tried), len(tried),
-                sum(fails_alike(trial, failing) for trial in baselines), len(baselines),
-            )  # fmt: skip
+                sum(fails_alike(trial, failing) for trial in tried),
+                len(tried),
+                sum(fails_alike(trial, failing) for trial in baselines),
+                len(baselines),
+            )
             # Fewer trials than were asked for: the time of the search is over, and a further look would be as short.
             if contrast.over or len(tried) < look or len(baselines) < look:
                 break
@@ -70,19 +76,19 @@ class Confirmation:
             self._run_baselines(LOOKS[-1])
         return contrast, tried
 
-    def _numbers(self, since: int, look: int, *, drew: bool) -> list[int]:
+    def _list_trial_numbers(self, since: int, look: int, *, drew: bool) -> list[int]:
         """The numbers of further trials: of other chance; the same where none is drawn that the lab knows of, since the
         dice of the faults would be others too."""
         return [self._number + (CHANCES + n if drew else 0) for n in range(since, look)]
 
-    def _run_baselines(self, look: int) -> list[Tried]:
-        numbers = self._numbers(len(self.calm), look, drew=self.calm_drew)
+    def _run_baselines(self, look: int) -> list[TriedVariation]:
+        numbers = self._list_trial_numbers(len(self.calm), look, drew=self.calm_drew)
         if numbers:
             self.calm += self._again([Variation()] * len(numbers), numbers)
         return self.calm[:look]
 
     @property
-    def by_itself(self) -> list[SelfFailure]:
+    def list_baseline_failures(self) -> list[SelfFailure]:
         """The failures that happened without faults."""
         failed = {trial.kind: trial for trial in self.calm if trial.failed}
         counts = Counter(trial.kind for trial in self.calm if trial.failed)
@@ -91,18 +97,20 @@ class Confirmation:
         ]
 
 
-def _run_variations(trials: SearchSession, variations: Sequence[Variation], numbers: Sequence[int]) -> list[Tried]:
-    return [tried for tried, _ in trials.tried(variations, BY, numbers=numbers)]
+def _run_variations(
+    trials: SearchSession, variations: Sequence[Variation], numbers: Sequence[int]
+) -> list[TriedVariation]:
+    return [tried for tried, _ in trials.assess_variations(variations, BY, numbers=numbers)]
 
 
-def fails_alike(tried: Tried, failing: Tried) -> bool:
+def fails_alike(tried: TriedVariation, failing: TriedVariation) -> bool:
     """True if it fails like the other."""
     return tried.failed and tried.kind == failing.kind
 
 
-def mark_survived(failing: Tried, reruns: Sequence[Tried]) -> Tried:
+def make_survived_result(failing: TriedVariation, reruns: Sequence[TriedVariation]) -> TriedVariation:
     """The result of a trial whose failure its faults did not bring about: that of an equal one which did not fail."""
     # A void trial proves nothing, so it cannot stand for one that passed.
-    passed = next((trial for trial in reruns if not trial.failed and not trial.void), None)
+    passed = next((trial for trial in reruns if not trial.failed and not trial.is_inconclusive), None)
     survived = replace(failing, failed=False) if passed is None else passed
     return replace(survived, number=failing.number, by=failing.by)

@@ -1,27 +1,33 @@
-"""The callers in the check of faults: a function is called, a service and a model are asked over HTTP. Each makes as
-many calls as a cell says, in a trial of its own."""
+"""The callers in the check of faults: a function is called, a service and a model are asked over HTTP, files are
+touched and commands run. Each makes as many calls as a cell says, in a trial of its own."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import socket
 import ssl
+import subprocess
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from chaoslab.analysis.measures.delivery import DeliveryCell
 from chaoslab.base.clock import system
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.conversation import turns
-from chaoslab.core.fault import load, trait
+from chaoslab.core.fault import get_trait, load_fault
+from chaoslab.core.machine import COMMANDS, DELETE, MOVE, READ, WRITE
 from chaoslab.core.plan import Injection
 from chaoslab.execution.options import RunArguments
-from chaoslab.execution.trial import Trial, run_numbered
+from chaoslab.execution.trial import Trial, run_numbered_trials
 from chaoslab.model.app import Answered
 from chaoslab.model.formats.common import Format
 from chaoslab.model.offline import OfflineModel
@@ -44,6 +50,8 @@ TEXT = "the text of a file"
 OPTIONS = {"currency": "EUR", "lines": True}
 ASKED = json.dumps({"note": "for the customer", "options": OPTIONS}).encode()
 """The arguments of a call, for a fault that changes them."""
+CHANGED = "changed.txt"
+"""A file that is changed since its trial began."""
 LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
 LIST_ANSWER = b'{"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "price", "description": "Price"}]}}'
 """A request for the list of tools in MCP, and the answer."""
@@ -55,23 +63,34 @@ CLOCK_FAULTS = frozenset({"clock_skew"})
 """The faults that only a target meets that asks for the time."""
 
 
-def _run_trial(agent: Callable[[str], object], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
-    prompt = turns("check", "check the rest") if trait(load(cell.fault), "of_turns") else "check"
+def _run_check_trial(agent: Callable[[str], object], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
+    prompt = turns("check", "check the rest") if get_trait(load_fault(cell.fault), "of_turns") else "check"
     arguments = RunArguments(
         # The bounds on runaway agents are off, since a check makes thousands of calls on purpose; who is killed goes
         # on.
-        agent, prompt, faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
-        calls_max=10**9, model_calls_max=10**9, settle_s=0, resume_with=agent, resumes=10**9, **world,
-    )  # fmt: skip
-    (trial,) = run_numbered(arguments, range(1))
+        agent,
+        prompt,
+        faults=[fault],
+        seed=cell.seed,
+        twin=False,
+        timeout_s=TIMEOUT_S,
+        deadline_s=SECONDS_MAX,
+        calls_max=10**9,
+        model_calls_max=10**9,
+        settle_s=0,
+        resume_with=agent,
+        resumes=10**9,
+        **world,
+    )
+    (trial,) = run_numbered_trials(arguments, range(1))
     return trial
 
 
-def _call_function(cell: DeliveryCell, fault: Injection) -> Trial:
-    at_work = _make_work(cell)
+def _run_function_trial(cell: DeliveryCell, fault: Injection) -> Trial:
+    at_work = _choose_target_call_hook(cell)
 
     reads = count(1)
-    has_text = bool(trait(load(cell.fault), "of_machine"))
+    has_text = bool(get_trait(load_fault(cell.fault), "of_machine"))
 
     def get_order(order: int, options: Mapping[str, Any] | None = None, text: str = "") -> dict[str, Any]:  # noqa: ARG001
         at_work()
@@ -79,17 +98,17 @@ def _call_function(cell: DeliveryCell, fault: Injection) -> Trial:
 
     def make_calls(numbers: Iterable[int]) -> None:
         for number in numbers:
-            _pass_time(number)
+            _sleep_sometimes(number)
             with suppress(Exception):
                 get_order(number % 7, OPTIONS, *([TEXT] if has_text else []))
 
-    return _run_trial(_make_agent(cell, make_calls), cell, fault, reads=[get_order])
+    return _run_check_trial(_make_agent(cell, make_calls), cell, fault, reads=[get_order])
 
 
-def _call_service(cell: DeliveryCell, fault: Injection) -> Trial:
-    at_work = _make_work(cell)
+def _run_service_trial(cell: DeliveryCell, fault: Injection) -> Trial:
+    at_work = _choose_target_call_hook(cell)
 
-    def shop(environ: Any, start_response: Any) -> list[bytes]:
+    def answer_order_lookup(environ: Any, start_response: Any) -> list[bytes]:
         at_work()
         body = _encode_order(environ["PATH_INFO"])
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
@@ -99,13 +118,13 @@ def _call_service(cell: DeliveryCell, fault: Injection) -> Trial:
         start_response("200 OK", [("Content-Type", "text/event-stream")])
         return [f"data: {json.dumps(line)}\n\n".encode() for line in ORDER.items()]
 
-    def list_tools(_: Any, start_response: Any) -> list[bytes]:
+    def serve_tool_list(_: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(LIST_ANSWER)))])
         return [LIST_ANSWER]
 
     def send_calls(numbers: Iterable[int]) -> None:
         list_request = ("POST", "/mcp", LIST) if lists else None
-        method, body = ("POST", ASKED) if trait(load(cell.fault), "corrupts") == "call" else ("GET", None)
+        method, body = ("POST", ASKED) if get_trait(load_fault(cell.fault), "corrupts") == "call" else ("GET", None)
         _send_requests(
             SHOP,
             numbers,
@@ -113,13 +132,13 @@ def _call_service(cell: DeliveryCell, fault: Injection) -> Trial:
             tls=_needs_handshake(cell),
         )
 
-    lists = trait(load(cell.fault), "of_listing")
-    streams = load(cell.fault).layer == "stream"
-    return _run_trial(
+    lists = get_trait(load_fault(cell.fault), "of_listing")
+    streams = load_fault(cell.fault).layer == "stream"
+    return _run_check_trial(
         _make_agent(cell, send_calls),
         cell,
         fault,
-        services={SHOP: list_tools if lists else stream_order if streams else shop},
+        services={SHOP: serve_tool_list if lists else stream_order if streams else answer_order_lookup},
     )
 
 
@@ -129,16 +148,16 @@ def _encode_order(path: str) -> bytes:
     return json.dumps({**ORDER, "order": int(path.rpartition("/")[2])}).encode()
 
 
-def _call_model(cell: DeliveryCell, fault: Injection) -> Trial:
+def _run_model_trial(cell: DeliveryCell, fault: Injection) -> Trial:
     def send_calls(numbers: Iterable[int]) -> None:
-        def request(number: int) -> tuple[str, str, bytes | None]:
+        def build_request(number: int) -> tuple[str, str, bytes | None]:
             return "POST", "/v1/chat/completions", bodies[number % len(bodies)]
 
-        _send_requests(MODEL, numbers, request, tls=_needs_handshake(cell))
+        _send_requests(MODEL, numbers, build_request, tls=_needs_handshake(cell))
 
-    fault_class = load(cell.fault)
+    fault_class = load_fault(cell.fault)
     has_whole_answers = fault_class.layer != "stream"
-    streams = not has_whole_answers or trait(fault_class, "of_model")
+    streams = not has_whole_answers or get_trait(fault_class, "of_model")
     stream_choices = [False] * WHOLE_OF_STREAMED * has_whole_answers + [True] * streams
     is_long = fault_class.layer == "context"
     bodies = [
@@ -146,7 +165,9 @@ def _call_model(cell: DeliveryCell, fault: Injection) -> Trial:
         for stream in stream_choices
         for tools in (True, False)
     ]
-    return _run_trial(_make_agent(cell, send_calls), cell, fault, services={MODEL: _RememberingModel(_make_work(cell))})
+    return _run_check_trial(
+        _make_agent(cell, send_calls), cell, fault, services={MODEL: _RememberingModel(_choose_target_call_hook(cell))}
+    )
 
 
 def _make_agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) -> Callable[[str], None]:
@@ -167,7 +188,7 @@ def _make_agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) ->
     return agent
 
 
-def _make_work(cell: DeliveryCell) -> Callable[[], object]:
+def _choose_target_call_hook(cell: DeliveryCell) -> Callable[[], object]:
     """The function that a target calls at each call: nothing but what the fault needs."""
     if cell.fault in CALLERS:
         return partial(system.sleep, BUSY_S)
@@ -176,7 +197,7 @@ def _make_work(cell: DeliveryCell) -> Callable[[], object]:
 
 def _needs_handshake(cell: DeliveryCell) -> bool:
     """True if the fault is met in the handshake of TLS, which takes a client of https."""
-    return bool(trait(load(cell.fault), "refuses_at") == "handshake")
+    return bool(get_trait(load_fault(cell.fault), "refuses_at") == "handshake")
 
 
 class _RememberingModel(OfflineModel):
@@ -187,25 +208,62 @@ class _RememberingModel(OfflineModel):
         self._at_work = at_work
         self._answers: dict[tuple[str, bytes], Answered] = {}
 
-    def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
+    def _answer_request(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
         self._at_work()
         key = environ["PATH_INFO"], body
         answer = self._answers.get(key)
         if answer is None:
-            status, fields, parts = super()._answer(shape, method, environ, body)
+            status, fields, parts = super()._answer_request(shape, method, environ, body)
             answer = status, fields, tuple(parts)
             if len(self._answers) < ANSWERS_MAX:
                 self._answers[key] = answer
         return answer
 
 
-SEAMS: Mapping[str, tuple[Callable[[DeliveryCell, Injection], Trial], str]] = {
-    "function": (_call_function, "get_order"), "service": (_call_service, SHOP), "model": (_call_model, MODEL),
+def _write_test_file(_: int) -> None:
+    with open("written.txt", "w") as file:
+        file.write(TEXT)
+
+
+MACHINE_CALLS: Mapping[str, Callable[[int], object]] = {
+    # A file that the agent has changed, which a fault can make stale.
+    READ: lambda _: shutil.copyfile(CHANGED, os.devnull), WRITE: _write_test_file,
+    # Files that are not there: a call of a trial is one all the same.
+    DELETE: lambda number: os.remove(f"{number}.txt"), MOVE: lambda number: os.rename(f"{number}.txt", "moved.txt"),
+    COMMANDS: lambda _: subprocess.run(["/bin/echo", "done"], capture_output=True, timeout=TIMEOUT_S, check=True),
 }  # fmt: skip
-"""The seams, and the target in each."""
+"""A call of each target of the agent's own machine."""
 
 
-def _pass_time(number: int) -> None:
+def _run_machine_trial(cell: DeliveryCell, fault: Injection) -> Trial:
+    def make_calls(numbers: Iterable[int]) -> None:
+        with suppress(OSError):  # it is a call, too
+            Path(CHANGED).write_text("changed since")
+        for number in numbers:
+            _sleep_sometimes(number)
+            with suppress(Exception):
+                MACHINE_CALLS[fault.targets[number % len(fault.targets)]](number)
+
+    with TemporaryDirectory(prefix="chaoslab-") as folder:
+        Path(folder, CHANGED).write_text("as it was")
+        return _run_check_trial(_make_agent(cell, make_calls), cell, fault, files=folder)
+
+
+Seam = tuple[Callable[[DeliveryCell, Injection], Trial], Sequence[str]]
+"""A function that makes a cell's calls, and the targets of these."""
+SEAMS: Mapping[str, Seam] = {
+    "function": (_run_function_trial, ["get_order"]), "service": (_run_service_trial, [SHOP]),
+    "model": (_run_model_trial, [MODEL]),
+}  # fmt: skip
+
+
+def get_fault_seams(fault: str) -> Mapping[str, Seam]:
+    """The seams at which a fault is tried; the agent's own machine is one for its own faults alone."""
+    targets = get_trait(load_fault(fault), "of_machine")
+    return {**SEAMS, "machine": (_run_machine_trial, targets)} if targets else SEAMS
+
+
+def _sleep_sometimes(number: int) -> None:
     """Lets time pass now and then, which some faults count."""
     if number % 10 == 0:
         system.sleep(STEP_S)
@@ -218,14 +276,14 @@ def _send_requests(
     context = ssl.create_default_context() if tls else None
     connection: socket.socket | None = None
     for number in numbers:
-        _pass_time(number)
+        _sleep_sometimes(number)
         try:
             if connection is None:
                 connection = socket.create_connection((host, 443 if tls else 80), timeout=TIMEOUT_S)
                 if context is not None:
                     connection = context.wrap_socket(connection, server_hostname=host)
             connection.sendall(_encode_request(host, *request(number)))
-            is_reusable = _read_answer(connection)
+            is_reusable = _read_http_answer(connection)
         except OSError:  # whatever it was, the fault's witness says if it was the fault
             is_reusable = False
         if connection is not None and not is_reusable:
@@ -245,7 +303,7 @@ def _encode_request(host: str, method: str, path: str, body: bytes | None) -> by
     return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
 
 
-def _read_answer(connection: socket.socket) -> bool:
+def _read_http_answer(connection: socket.socket) -> bool:
     """Reads an answer to its end; True if the connection may be asked again. A client of the standard library takes as
     long for its headers as all of the lab does for the call. Raises OSError: the connection failed, or nothing came in
     time."""

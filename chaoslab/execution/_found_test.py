@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from chaoslab.base.jsonable import show_value
+from chaoslab.base.jsonable import repr_one_line
 from chaoslab.core.conversation import Conversation, Turn
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents.functions import Fresh
@@ -18,7 +18,7 @@ NOT_ASKED = ("faults", "logs", "order")
 """The options that the test states otherwise, or not at all."""
 
 
-def render_test(trial: Trial, variation: Variation, name: str) -> str:
+def render_found_test(trial: Trial, variation: Variation, name: str) -> str:
     """The test of a variation of this trial's agent. `name`: what it is called after. Raises ValueError: something has
     no name that a test could import."""
     if trial.asked is None:
@@ -99,6 +99,6 @@ def _render_value(value: Any, imports: dict[str, dict[str, None]]) -> str:
         value_there = value if name else None
     # A script is __main__ only while it runs: a test would import it under another name, and run it once more.
     if value_there is None or module == "__main__":
-        raise ValueError(f"{show_value(value)} has no name that a test could import: define it in a module")
+        raise ValueError(f"{repr_one_line(value)} has no name that a test could import: define it in a module")
     imports.setdefault(module, {}).setdefault(name.partition(".")[0])
     return name

@@ -27,16 +27,16 @@ from typing import Any, TypeVar
 from chaoslab.base import extras, files
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error
-from chaoslab.execution.forked import Children
+from chaoslab.execution.forked import ChildExecutor
 from chaoslab.execution.spec import Work
 from chaoslab.execution.workers import (
     ChunkResult,
     TellNews,
     WorkerLost,
+    add_traceback_note,
     pack_work,
     unpack_work,
-    use_executor,
-    with_traceback_note,
+    use_executor_factory,
 )
 from chaoslab.record import provenance
 
@@ -76,10 +76,10 @@ class NoCluster(ValueError):
 
 
 @dataclass(frozen=True)
-class OnPool:
+class PoolExecutor:
     """An executor on a pool with `width` workers. `paths`: tells, when work is given out, where it looks for modules
-    first. `heard`: see `Children`. `limit_s`: the most seconds of real time for a trial. `left`: the number of workers
-    that there are."""
+    first. `heard`: see `ChildExecutor`. `limit_s`: the most seconds of real time for a trial. `left`: the number of
+    workers that there are."""
 
     pool: Pool
     width: int
@@ -101,34 +101,34 @@ class OnPool:
                     batch = list(islice(coming, size))
                     has_more = len(batch) == size
                     if batch:
-                        out.append((batch, self._given(sent, batch), 0))
+                        out.append((batch, self._submit_batch(sent, batch), 0))
                 if not out:
                     return
                 batch, future, lost = out.popleft()
                 try:
                     with self.heard():
-                        chunk_results, took_s = self._result(future, work, batch)
+                        chunk_results, took_s = self._wait_for_result(future, work, batch)
                 except BrokenExecutor as error:
                     raise WorkerLost(
-                        f"the pool broke in {_name_batch(work, batch)}: {describe_error(error)}"
+                        f"the pool broke in {_describe_batch(work, batch)}: {describe_error(error)}"
                     ) from error
                 except Exception as error:
                     if type(error).__name__ != "KilledWorker":  # Dask's, which may not be installed
                         raise
                     if lost == AGAIN:
-                        reason = f"the workers that did {_name_batch(work, batch)} were ended, {AGAIN} times over"
+                        reason = f"the workers that did {_describe_batch(work, batch)} were ended, {AGAIN} times over"
                         raise WorkerLost(f"{reason}: {describe_error(error)}") from error
-                    out.appendleft((batch, self._given(sent, batch), lost + 1))
+                    out.appendleft((batch, self._submit_batch(sent, batch), lost + 1))
                     continue
                 for chunk_result in chunk_results:
-                    yield from chunk_result.of_it()
+                    yield from chunk_result.iterate_results()
                 each_s = took_s / len(batch)
                 size = max(1, min(BATCH_MAX, size * 4, int(BATCH_S / each_s) if each_s > 0 else BATCH_MAX))
         finally:
             for _, future, _ in out:
                 future.cancel()
 
-    def _result(
+    def _wait_for_result(
         self, future: Future[tuple[list[ChunkResult[R]], float]], work: Work[S, R], batch: Sequence[S]
     ) -> tuple[list[ChunkResult[R]], float]:
         """The result of a batch, unless no worker is left to do it."""
@@ -137,15 +137,17 @@ class OnPool:
             if self.left():
                 seen_s = system.monotonic()
             elif system.monotonic() - seen_s > GONE_S:
-                raise WorkerLost(f"all workers are gone since {GONE_S:g} s, with {_name_batch(work, batch)} in hand")
+                raise WorkerLost(
+                    f"all workers are gone since {GONE_S:g} s, with {_describe_batch(work, batch)} in hand"
+                )
         return future.result()
 
-    def _given(self, sent: _PackedWork, batch: Sequence[S]) -> Future[tuple[list[ChunkResult[R]], float]]:
+    def _submit_batch(self, sent: _PackedWork, batch: Sequence[S]) -> Future[tuple[list[ChunkResult[R]], float]]:
         return self.pool.submit(_run_batch, sent, batch, self.limit_s)
 
 
-def _name_batch(work: Work[S, Any], batch: Sequence[S]) -> str:
-    first, last = work.named(batch[0]), work.named(batch[-1])
+def _describe_batch(work: Work[S, Any], batch: Sequence[S]) -> str:
+    first, last = work.get_spec_name(batch[0]), work.get_spec_name(batch[-1])
     return first if first == last else f"{first} to {last}"
 
 
@@ -160,20 +162,20 @@ class _PackedWork:
     packed: bytes
     paths: tuple[str, ...]
 
-    def named(self, spec: Any) -> str:
-        """See `Work.named`."""
-        with self._there():
-            return unpack_work(self.packed).named(spec)
+    def get_spec_name(self, spec: Any) -> str:
+        """See `Work.get_spec_name`."""
+        with self._use_import_paths():
+            return unpack_work(self.packed).get_spec_name(spec)
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[Any], Any]]:
-        with self._there(), unpack_work(self.packed).opened() as do:
+    def open_runner(self) -> Iterator[Callable[[Any], Any]]:
+        with self._use_import_paths(), unpack_work(self.packed).open_runner() as do:
             yield do
 
     @contextmanager
-    def _there(self) -> Iterator[None]:
+    def _use_import_paths(self) -> Iterator[None]:
         before = [*sys.path]
-        sys.path[:0] = map(_resolve_path, self.paths)
+        sys.path[:0] = map(_resolve_import_path, self.paths)
         try:
             yield
         finally:
@@ -184,13 +186,13 @@ class _ThreadState(threading.local):
     """The child of a worker's thread, which goes on with the next batch of the same work."""
 
     def __init__(self) -> None:
-        self.children, self.sent = Children(kept=True), _PackedWork(b"", ())
+        self.children, self.sent = ChildExecutor(kept=True), _PackedWork(b"", ())
 
 
 _thread_state = _ThreadState()
 
 
-def _resolve_path(path: str) -> str:
+def _resolve_import_path(path: str) -> str:
     """The path in this worker; that of an archive which was sent is its name alone."""
     if os.sep in path or not path.startswith(ARCHIVE):
         return path
@@ -207,13 +209,13 @@ def _run_batch(sent: _PackedWork, batch: Sequence[Any], limit_s: float | None) -
     if state.sent != sent:  # what came is equal, and another object each time
         state.sent = sent
     try:
-        with closing(state.children.each(state.sent, batch)) as coming:
+        with closing(state.children.iterate_chunk_results(state.sent, batch)) as coming:
             for chunk_result in coming:
                 chunk_results.append(chunk_result)
                 if chunk_result.error is not None:
                     break
     except BaseException as error:  # noqa: BLE001 - it is raised again where the results are taken
-        chunk_results.append(ChunkResult.build([], with_traceback_note(error)))
+        chunk_results.append(ChunkResult.build([], add_traceback_note(error)))
     return chunk_results, system.monotonic() - began_s
 
 
@@ -236,20 +238,24 @@ def cluster(
     """
     if not isinstance(on, str):
         width = workers or getattr(on, "_max_workers", None) or os.cpu_count() or 1
-        with use_executor(lambda limit_s, heard: OnPool(on, width, limit_s, heard)):
+        with use_executor_factory(lambda limit_s, heard: PoolExecutor(on, width, limit_s, heard)):
             yield width
         return
-    extras.check_module("a cluster", "distributed", "cluster")
-    with _client(on, workers or os.cpu_count() or 1) as client:
+    extras.require_module("a cluster", "distributed", "cluster")
+    with _open_client(on, workers or os.cpu_count() or 1) as client:
         width = sum(client.nthreads().values())
         if not width:
             raise NoCluster(f"the cluster at {on} has no workers: start one with `dask worker {on}`")
-        _check_versions(client, on)
+        _check_worker_versions(client, on)
         is_local = on == "local"
-        places = {} if is_local else {str(folder.resolve()): _send_folder(client, folder, tell) for folder in folders}
+        places = (
+            {}
+            if is_local
+            else {str(folder.resolve()): _send_folder_to_workers(client, folder, tell) for folder in folders}
+        )
         ended: list[str] = []
         closing: list[bool] = []
-        client.subscribe_topic("all", lambda event: None if closing else _report_lost(event, ended, tell))
+        client.subscribe_topic("all", lambda event: None if closing else _report_lost_worker(event, ended, tell))
         pool = client.get_executor(pure=False, retries=0)
 
         def paths() -> Sequence[str]:  # those of the scenario that runs come first
@@ -261,7 +267,9 @@ def cluster(
 
         try:
             count_workers = lambda: len(client.nthreads())  # noqa: E731
-            with use_executor(lambda limit_s, heard: OnPool(pool, width, limit_s, heard, paths, count_workers)):
+            with use_executor_factory(
+                lambda limit_s, heard: PoolExecutor(pool, width, limit_s, heard, paths, count_workers)
+            ):
                 yield width
         finally:
             closing.append(True)  # the next line only asks the scheduler, which tells of the end of all workers first
@@ -269,7 +277,7 @@ def cluster(
 
 
 @contextmanager
-def _client(on: str, workers: int) -> Iterator[Any]:
+def _open_client(on: str, workers: int) -> Iterator[Any]:
     import dask
     from distributed import Client, LocalCluster
 
@@ -295,15 +303,15 @@ def _client(on: str, workers: int) -> Iterator[Any]:
         yield client
 
 
-def _read_versions() -> dict[str, str]:
+def _collect_shared_versions() -> dict[str, str]:
     """The versions that have to be alike on every worker."""
-    return {name: value for name, value in provenance.code().items() if name not in provenance.OTHERS}
+    return {name: value for name, value in provenance.collect_versions().items() if name not in provenance.OTHERS}
 
 
-def _check_versions(client: Any, on: str) -> None:
-    own_versions = _read_versions()
+def _check_worker_versions(client: Any, on: str) -> None:
+    own_versions = _collect_shared_versions()
     try:
-        versions_by_worker = client.run(_read_versions)
+        versions_by_worker = client.run(_collect_shared_versions)
     except Exception as error:  # noqa: BLE001 - a worker without chaoslab cannot even unpickle the question
         raise NoCluster(f"a worker of the cluster at {on} cannot be asked for its chaoslab ({describe_error(error)}): "
                         "install the same there") from None  # fmt: skip
@@ -318,7 +326,7 @@ def _check_versions(client: Any, on: str) -> None:
                 raise NoCluster(f"worker {worker} has {difference}: install the same there")
 
 
-def _send_folder(client: Any, folder: Path, tell: Callable[[str], object]) -> str:
+def _send_folder_to_workers(client: Any, folder: Path, tell: Callable[[str], object]) -> str:
     """Sends the Python files of a folder to all workers, also those to come, and returns the archive's name. Dask is
     not to load them: it would load a module twice if another has imported it."""
     python_files = [
@@ -329,7 +337,7 @@ def _send_folder(client: Any, folder: Path, tell: Callable[[str], object]) -> st
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in python_files:  # without its time, so that equal files are an equal archive
-            archive.writestr(zipfile.ZipInfo(path.relative_to(folder).as_posix()), files.read(path))
+            archive.writestr(zipfile.ZipInfo(path.relative_to(folder).as_posix()), files.load_bytes(path))
     with TemporaryDirectory() as temporary_folder:
         name = f"{ARCHIVE}{hashlib.blake2b(buffer.getvalue(), digest_size=8).hexdigest()}.zip"
         (Path(temporary_folder) / name).write_bytes(buffer.getvalue())
@@ -338,7 +346,7 @@ def _send_folder(client: Any, folder: Path, tell: Callable[[str], object]) -> st
     return name
 
 
-def _report_lost(event: Any, ended: list[str], tell: Callable[[str], object]) -> None:
+def _report_lost_worker(event: Any, ended: list[str], tell: Callable[[str], object]) -> None:
     """Tells of a worker that is gone."""
     kind, worker = (event[1].get("action"), event[1].get("worker", "")) if isinstance(event, tuple) else ("", "")
     if kind == "remove-worker" and worker not in ended:

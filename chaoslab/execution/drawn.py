@@ -17,7 +17,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnPlan:
     """The plan of one trial. `values`: those that were drawn for it, by name. `waits`: the seconds before a turn of its
     conversation, by the turn's number, where they were drawn. `order`: see `RunOptions.order`; None: the run's own.
     `limits`: beside those of the run."""
@@ -28,7 +28,7 @@ class Drawn:
     order: Mapping[int, Sequence[str]] | None = None
     limits: tuple[Limits, ...] = ()
 
-    def within(self, plan: Plan) -> Plan:
+    def apply_to_plan(self, plan: Plan) -> Plan:
         """The plan of the trial, by that of its run."""
         return replace(plan, injections=self.injections, limits=plan.limits + self.limits)
 
@@ -41,15 +41,15 @@ class NamedRun(Protocol):
     @property
     def now(self) -> str: ...
     @property
-    def sequential(self) -> bool: ...
-    def named(self, spec: TrialSpec, /) -> str: ...
-    def started(self, trials: int) -> RunStarted: ...
+    def is_sequential(self) -> bool: ...
+    def get_spec_name(self, spec: TrialSpec, /) -> str: ...
+    def make_run_started_event(self, trials: int) -> RunStarted: ...
 
 
-class Redrawn(NamedRun, Protocol[R_co]):
+class RedrawableRun(NamedRun, Protocol[R_co]):
     """A run whose trials may each have a plan of their own."""
 
-    def varied(self) -> AbstractContextManager[Callable[[Drawn, TrialSpec], R_co]]:
+    def open_varied_runner(self) -> AbstractContextManager[Callable[[DrawnPlan, TrialSpec], R_co]]:
         """A context that gives a function which runs a trial with such a plan in this process. What all trials share
         is made once; no trial leaves anything to the next."""
 
@@ -58,7 +58,7 @@ N = TypeVar("N", bound=NamedRun)
 
 
 @dataclass(frozen=True)
-class Around(Generic[N]):
+class WrappedRun(Generic[N]):
     """A run of the same name around another, whose trials it does otherwise."""
 
     run: N
@@ -72,26 +72,26 @@ class Around(Generic[N]):
         return self.run.now
 
     @property
-    def sequential(self) -> bool:
-        return self.run.sequential
+    def is_sequential(self) -> bool:
+        return self.run.is_sequential
 
-    def named(self, spec: TrialSpec) -> str:
-        return self.run.named(spec)
+    def get_spec_name(self, spec: TrialSpec) -> str:
+        return self.run.get_spec_name(spec)
 
-    def started(self, trials: int) -> RunStarted:
-        return self.run.started(trials)
+    def make_run_started_event(self, trials: int) -> RunStarted:
+        return self.run.make_run_started_event(trials)
 
 
 @dataclass(frozen=True)
-class DrawnRun(Around[Redrawn[R]]):
+class DrawnRun(WrappedRun[RedrawableRun[R]]):
     """The run with the plan that `drawn` gives for each trial, by its number. A trial depends on its number
     alone, so the trials may be done in any process."""
 
-    drawn: Callable[[int], Drawn]
+    drawn: Callable[[int], DrawnPlan]
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[TrialSpec], R]]:
+    def open_runner(self) -> Iterator[Callable[[TrialSpec], R]]:
         """A context that gives a function which runs one of the trials in this process."""
 
-        with self.run.varied() as trial:
+        with self.run.open_varied_runner() as trial:
             yield lambda spec: trial(self.drawn(spec.number), spec)

@@ -12,26 +12,42 @@ from typing import Any, NamedTuple, TypeVar
 
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
-from chaoslab.base.jsonable import show_value
-from chaoslab.base.registry import did_you_mean, names
+from chaoslab.base.jsonable import repr_one_line
+from chaoslab.base.registry import list_plugins, suggest_name
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import CallsOrdered, FaultScheduled
-from chaoslab.core.fault import GROUP, load, trait
+from chaoslab.core.fault import GROUP, get_trait, load_fault
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
-from chaoslab.execution._confirming import BY, CHANCES, Confirmation, mark_survived
+from chaoslab.execution._confirming import BY, CHANCES, FailureConfirmation, make_survived_result
 from chaoslab.execution._confirming import fails_alike as is_alike
-from chaoslab.execution.agents.functions import name_of
-from chaoslab.execution.exploring import SearchSession, fails_by_verdict, open_session
+from chaoslab.execution.agents.functions import get_function_name
+from chaoslab.execution.exploring import SearchSession, make_failure_test, open_agent_search
 from chaoslab.execution.journal import SearchJournal
-from chaoslab.execution.options import RunArguments, check_number, takes_arguments
+from chaoslab.execution.options import RunArguments, check_number, spread_argument_object
 from chaoslab.execution.trial import NoBaseline, Trial
-from chaoslab.search import attribution, causes, shrinking, strategies
-from chaoslab.search.attribution import Share
+from chaoslab.search import causes, shrinking, strategies
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
-from chaoslab.search.map import GOES_ON, Map, group_alike
-from chaoslab.search.roots import describe_harm, group_by_root, is_unnoticed, key_of, list_places, rank
-from chaoslab.search.variation import FOR_GOOD, GOOD, Known, Root, Site, Tried, Variation, is_lasting, site_of
+from chaoslab.search.map import GOES_ON, Map, group_alike_failures
+from chaoslab.search.roots import (
+    describe_harm,
+    group_by_root,
+    is_unnoticed_failure,
+    list_failure_places,
+    make_failure_sort_key,
+    make_root_key,
+)
+from chaoslab.search.variation import (
+    FOR_GOOD,
+    GOOD,
+    Root,
+    SearchKnowledge,
+    Site,
+    TriedVariation,
+    Variation,
+    get_injection_site,
+    is_lasting_injection,
+)
 
 T = TypeVar("T")
 TRIALS = 4000
@@ -68,7 +84,13 @@ class SearchProgress:
 
     def __str__(self) -> str:
         remaining = "" if self.left_s is None else f", about {self.left_s:.0f} s left"
-        return f"{self.strategy}: {self.tried} of {self.possible} tried, {self.failures} distinct failures{remaining}"
+        return f"{self.strategy}: {self.found_text}{remaining}"
+
+    @property
+    def found_text(self) -> str:
+        """The tried variations and the failures, in words."""
+        plural = "" if self.failures == 1 else "s"
+        return f"{self.tried} of {self.possible} tried, {self.failures} distinct failure{plural}"
 
 
 @dataclass
@@ -76,17 +98,14 @@ class FoundFailure:
     """A root cause, with a variation that shows it, shrunk as far as the budget went.
 
     `trial`: the trial of that variation. `others`: the trials that went wrong at the same place, by other faults.
-    `reruns`: the trials that shrinking took; `minimal`: without any one of its parts it does not fail alike. `shares`,
-    `by_call`: of a trial that was shrunk, how much each of its faults, and each call that they hit, had to do with it.
+    `reruns`: the trials that shrinking took; `minimal`: without any one of its parts it does not fail alike.
     """
 
-    tried: Tried
+    tried: TriedVariation
     trial: Trial
-    others: tuple[Tried, ...]
+    others: tuple[TriedVariation, ...]
     reruns: int
     minimal: bool
-    shares: Sequence[Share] = ()
-    by_call: Sequence[Share] = ()
     prompt: Any = None
     """The conversation, or the text, without what is not needed; None if all of it is."""
     contrast: Contrast | None = None
@@ -105,7 +124,7 @@ class FoundFailure:
     @property
     def cause(self) -> str:
         """The cause in one line, as in "exception at a 1 and at b 1: pay twice"."""
-        return causes.cause_text(self.tried)
+        return causes.describe_cause(self.tried)
 
     @property
     def root(self) -> Root:
@@ -115,7 +134,7 @@ class FoundFailure:
     @property
     def places(self) -> list[str]:
         """The lines of the user's source at which it goes wrong; the calls where no line is known."""
-        return list_places([self.tried, *self.others])
+        return list_failure_places([self.tried, *self.others])
 
     @property
     def suffered(self) -> str:
@@ -134,9 +153,9 @@ class FoundFailure:
     def test(self) -> str:
         """A test for pytest that is red until this is mended, as text. Raises ValueError: something that `lab.run` was
         given has no name that a test could import."""
-        from chaoslab.execution._found_test import render_test
+        from chaoslab.execution._found_test import render_found_test
 
-        return render_test(self.trial, self.variation, causes.name_variation(self.variation))
+        return render_found_test(self.trial, self.variation, causes.describe_variation(self.variation))
 
     def __str__(self) -> str:
         other_count = len(self.others)
@@ -168,11 +187,11 @@ class ExploreArguments(RunArguments):
 class Unconfirmed:
     """A failure of which no more was seen than its contrast tells: with its faults and without them."""
 
-    tried: Tried
+    tried: TriedVariation
     contrast: Contrast
 
     def __str__(self) -> str:
-        return f"{self.tried.outcome}: {causes.cause_text(self.tried)} ({self.contrast})"
+        return f"{self.tried.outcome}: {causes.describe_cause(self.tried)} ({self.contrast})"
 
 
 @dataclass
@@ -183,7 +202,7 @@ class Exploration:
 
     failures: list[FoundFailure]
     map: Map
-    trials: list[Tried]
+    trials: list[TriedVariation]
     ended: str
     seconds: float
     folder: Path | None
@@ -195,7 +214,7 @@ class Exploration:
     """The failures that happen without faults too, which no fault is the cause of."""
     unconfirmed: Sequence[Unconfirmed] = ()
     """The failures that were seen once, and of which nothing shows that their faults bring them about."""
-    unnoticeable: Sequence[Tried] = ()
+    unnoticeable: Sequence[TriedVariation] = ()
     """The failures by faults that no agent could have noticed, unless these were asked for by name."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """By the cause of a failure, the command that runs it again, where there is one."""
@@ -206,21 +225,21 @@ class Exploration:
         return self.map.untried
 
     def __str__(self) -> str:
-        from chaoslab.reports.explored import render_text
+        from chaoslab.reports.explored import render_exploration
 
-        return render_text(self)
+        return render_exploration(self)
 
     __repr__ = __str__
 
     def save(self, path: str | Path) -> None:
         """Writes the map as a page (.html) or as data (.json). Raises ValueError: the name ends otherwise. OSError: it
         cannot be written."""
-        from chaoslab.reports.explored import save_map
+        from chaoslab.reports.explored import save_exploration_map
 
-        save_map(self, Path(path))
+        save_exploration_map(self, Path(path))
 
 
-@takes_arguments(ExploreArguments)
+@spread_argument_object(ExploreArguments)
 def explore(arguments: ExploreArguments) -> Exploration:
     """Tries each fault that applies at each call of an agent, at the calls that faults bring up, in pairs, in other
     orders of parallel calls and in plans by dice, in virtual time; then shrinks each distinct failure.
@@ -235,26 +254,28 @@ def explore(arguments: ExploreArguments) -> Exploration:
         ValueError, LookupError, TypeError: an argument is invalid; the message is one line.
         NoBaseline: the trial without faults is nothing to compare with, or fails by itself.
     """
-    _check_arguments(arguments)
-    fails = fails_by_verdict(arguments.accept)
-    with open_session(arguments, jobs=arguments.jobs, fails=fails) as trials:
+    _check_explore_arguments(arguments)
+    fails = make_failure_test(arguments.accept)
+    with open_agent_search(arguments, jobs=arguments.jobs, fails=fails) as trials:
         return run_exploration(trials, arguments)
 
 
-def _check_arguments(arguments: ExploreArguments) -> None:
+def _check_explore_arguments(arguments: ExploreArguments) -> None:
     check_number("trials", arguments.trials, whole=True)
     check_number("jobs", arguments.jobs, whole=True)
     if arguments.seconds is not None:
         check_number("seconds", arguments.seconds)
+    if arguments.wishes > 1 and "event_twice" in arguments.tries:
+        raise ValueError("tries has event_twice, whose trials share a twin that is asked once: leave wishes out")
     known_by_name = (
-        ("tries", arguments.tries, names(GROUP)),
+        ("tries", arguments.tries, list_plugins(GROUP)),
         ("by", arguments.by, strategies.ORDER),
         ("accept", arguments.accept, [*map(str, Outcome)]),
     )
     for name, names_given, allowed in known_by_name:
         for name_given in [names_given] if isinstance(names_given, str) else names_given:
             if name_given not in allowed:
-                raise LookupError(f"{name} has {show_value(name_given)}: {did_you_mean(str(name_given), allowed)}")
+                raise LookupError(f"{name} has {repr_one_line(name_given)}: {suggest_name(str(name_given), allowed)}")
 
 
 def split_batches(items: Iterable[T], batch_max: int) -> Iterator[list[T]]:
@@ -279,39 +300,41 @@ class _Explorer:
         recalled = journal.recalled if journal else []
         self.recalled = {tried.variation.key: tried for tried in recalled if tried.by != BY}
         # By their number too: reruns of one variation differ by their chance alone.
-        self._recalled_reruns = defaultdict[tuple[str, int], list[Tried]](list)
+        self._recalled_reruns = defaultdict[tuple[str, int], list[TriedVariation]](list)
         for tried in recalled:
             if tried.by == BY:
                 self._recalled_reruns[tried.variation.key, tried.chance].append(tried)
-        calm, earlier = self._calm()
+        calm, earlier = self._find_baseline()
         self.calm = calm
-        probes, self.others = trials.probes([arguments.tries] if isinstance(arguments.tries, str) else arguments.tries)
-        self.known = Known(calm, probes, seed=arguments.seed, patience_s=arguments.timeout_s)
+        probes, self.others = trials.find_applicable_probes(
+            [arguments.tries] if isinstance(arguments.tries, str) else arguments.tries
+        )
+        self.known = SearchKnowledge(calm, probes, seed=arguments.seed, patience_s=arguments.timeout_s)
         self._by = arguments.by or (("singles",) if arguments.world != "virtual" else strategies.ORDER)
         if arguments.world != "virtual":
             # In real time each delay is waited for: twice the timeout is on its other side, and enough.
             self.known.longest_s = 2 * arguments.timeout_s
         else:
-            self._learn_timeouts()
+            self._probe_timeouts()
         self.possible = 1
         self._drawn_s = self._began_s
         self._failure_kinds: set[str] = set()
         """The ways to fail so far."""
         self.contrasts: dict[str, Contrast] = {}
         """The contrast of each failure that was told from noise, by the key of its variation."""
-        self._causes: list[Tried] = []
+        self._causes: list[TriedVariation] = []
         self.unconfirmed: list[Unconfirmed] = []
-        self.confirmation = Confirmation(trials, calm, self._rerun, earlier)
+        self.confirmation = FailureConfirmation(trials, calm, self._rerun_trials, earlier)
 
-    def _calm(self) -> tuple[Tried, list[Tried]]:
+    def _find_baseline(self) -> tuple[TriedVariation, list[TriedVariation]]:
         """The trial without faults that is varied, and those that were run to find it: of an agent that fails by itself
         now and then, the first that does not. Raises NoBaseline: all of them fail."""
-        (calm,) = self._run([Variation()], BASELINE)
+        (calm,) = self._run_variations([Variation()], BASELINE)
         if not calm.failed:
             return calm, []
         # On other chance where it draws; else the same once more, which something outside of the lab may decide.
         numbers = [self.trials.number + (n if calm.drew else 0) for n in range(1, LOOKS[0])]
-        attempts = [calm, *self._rerun([Variation()] * len(numbers), numbers)]
+        attempts = [calm, *self._rerun_trials([Variation()] * len(numbers), numbers)]
         if (passed := next((tried for tried in attempts if not tried.failed), None)) is None:
             raise NoBaseline(
                 f"the trial without faults fails by itself, in {len(attempts)} of {len(attempts)}: {calm.why}"
@@ -319,30 +342,34 @@ class _Explorer:
         self.trials.number = passed.chance
         return replace(passed, by=BASELINE), attempts
 
-    def _learn_timeouts(self) -> None:
+    def _probe_timeouts(self) -> None:
         """Has each call of the trial without faults hang once, unless what is asked for begins with that: a delay is
         tried on both sides of the time after which its caller gives up, so that must be known before."""
         fault_names = {probe.fault for probes in self.known.probes.values() for probe in probes}
         if "singles" in self._by and not fault_names.isdisjoint(HANGS):
             return
-        hangs, _ = self.trials.probes(HANGS)
+        hangs, _ = self.trials.find_applicable_probes(HANGS)
         delayed_targets = {
-            target for target, probes in self.known.probes.items() if any(trait(load(p.fault), "dose") for p in probes)
+            target
+            for target, probes in self.known.probes.items()
+            if any(get_trait(load_fault(p.fault), "dose") for p in probes)
         }
-        sites = [site for site in self.calm.sites if site.target in delayed_targets and hangs.get(site.target)]
-        for tried in self._run([Variation((hangs[site.target][0].at(site),)) for site in sites], BASELINE):
+        sites = [site for site in self.calm.attempt_sites if site.target in delayed_targets and hangs.get(site.target)]
+        for tried in self._run_variations(
+            [Variation((hangs[site.target][0].make_injection(site),)) for site in sites], BASELINE
+        ):
             self.known.learn_timeouts(tried)
 
-    def all_batches(self) -> None:
+    def run_all_strategies(self) -> None:
         """Goes through all strategies. Raises _Ended: the budget is spent."""
         for name in strategies.ORDER:
             if name not in self._by:
                 continue
-            for batch in strategies.load(name)(self.known):
+            for batch in strategies.load_strategy(name)(self.known):
                 untried = {
                     variation.key: variation
                     for variation in batch
-                    if self.known.of(variation) is None and not variation.dies_often
+                    if self.known.find_trial(variation) is None and not variation.kills_agent_twice
                 }
                 self.possible += len(untried)
                 # processes are handed trials ahead, and in real time each takes a second of the budget
@@ -351,43 +378,43 @@ class _Explorer:
                     self._run_batch(chunk, name)
 
             if name == "singles":
-                self._try_other_chance()
+                self._retry_survived_faults()
 
     def _run_batch(self, variations: Sequence[Variation], name: str) -> None:
         """Tries these. Raises _Ended: the budget is spent."""
-        failed: list[Tried] = []
+        failed: list[TriedVariation] = []
         try:
-            for tried in self._run([*variations], name):
-                self.known.add(tried)
+            for tried in self._run_variations([*variations], name):
+                self.known.add_trial(tried)
                 failed += [tried] if tried.failed else []
                 self._failure_kinds.update([tried.kind] if tried.failed else [])
-                self.draw()
-                self._tell(name)
+                self.save_map()
+                self._report_progress(name)
         finally:  # what a batch found is told from noise whatever ended it
             for tried in failed:
                 self._confirm_failure(tried)
 
-    def _try_other_chance(self) -> None:
+    def _retry_survived_faults(self) -> None:
         """Tries faults that were survived alone on other chance too, if the agent draws: up to `PATHS_MAX` at each
         call that led the trial another way."""
-        by_path: dict[Site, dict[str, Tried]] = defaultdict(dict)
-        for tried, injection in self.known.singles():
-            if self.confirmation.draws(tried) and not tried.failed and not tried.void:
-                by_path[site_of(injection)].setdefault(tried.path, tried)
+        by_path: dict[Site, dict[str, TriedVariation]] = defaultdict(dict)
+        for tried, injection in self.known.list_single_fault_trials():
+            if self.confirmation.is_nondeterministic(tried) and not tried.failed and not tried.is_inconclusive:
+                by_path[get_injection_site(injection)].setdefault(tried.path_digest, tried)
         for survived in [tried for at_site in by_path.values() for tried in [*at_site.values()][:PATHS_MAX]]:
             numbers = range(survived.chance + 1, survived.chance + CHANCES)
             if self._spent + len(numbers) > self._asked.trials:
                 return
-            reruns = self._rerun([survived.variation] * len(numbers), numbers)
+            reruns = self._rerun_trials([survived.variation] * len(numbers), numbers)
             self._spent += len(reruns)
             if (failed := next((rerun for rerun in reruns if rerun.failed), None)) is not None:
-                self.known.add(replace(failed, by=survived.by))
+                self.known.add_trial(replace(failed, by=survived.by))
                 self._confirm_failure(self.known.tried[failed.variation.key])
 
-    def _run(self, variations: list[Variation], by: str) -> Iterator[Tried]:
+    def _run_variations(self, variations: list[Variation], by: str) -> Iterator[TriedVariation]:
         """The results of these, in order; those that an earlier exploration tried are not run again."""
         todo = [candidate for candidate in variations if candidate.key not in self.recalled]
-        ran = self.trials.tried(todo, by)
+        ran = self.trials.assess_variations(todo, by)
         try:
             for variation in variations:
                 if (recalled := self.recalled.get(variation.key)) is not None:
@@ -397,42 +424,45 @@ class _Explorer:
                     if self._spent >= self._asked.trials:
                         raise _Ended(f"the budget of {self._asked.trials} trials was spent")
                     # In real time a part of the budget is kept for shrinking and showing what was found.
-                    if self.late(SEARCH_SHARE if self._asked.world != "virtual" else 1.0):
+                    if self.is_time_spent(SEARCH_SHARE if self._asked.world != "virtual" else 1.0):
                         raise _Ended(f"the budget of {self._asked.seconds:g} s was spent")
                 self._spent += 1
                 tried, trial = next(ran)
                 if self._journal is not None:
-                    self._journal.add(tried, trial)
+                    self._journal.add_trial(tried, trial)
                 yield tried
         finally:
             # Else workers would go on with trials that they were handed ahead, which nobody takes.
             ran.close()
 
-    def late(self, share: float = 1.0) -> bool:
+    def is_time_spent(self, share: float = 1.0) -> bool:
         """True if this share of the budget's seconds is over."""
         budget_s = self._asked.seconds
         return budget_s is not None and system.monotonic() - self._began_s >= share * budget_s
 
-    def _confirm_failure(self, tried: Tried) -> None:
+    def _confirm_failure(self, tried: TriedVariation) -> None:
         """Tries a failure again. One that its faults do not bring about counts as survived; one that holds a cause that
         is known already shows nothing new."""
         # A known cause is part of it, so that it fails too shows nothing new.
-        if any(cause.kind == tried.kind and cause.variation.parts < tried.variation.parts for cause in self._causes):
+        if any(
+            cause.kind == tried.kind and cause.variation.part_texts < tried.variation.part_texts
+            for cause in self._causes
+        ):
             return
         fails_by_itself = any(cause.failed and cause.root == tried.root for cause in self.confirmation.calm)
         if not fails_by_itself and any(cause.root == tried.root for cause in self._causes):
             return  # one way to a root cause is enough, and the one that is shown is tried again at the end
-        contrast, reruns = self.confirmation.contrast(tried)
+        contrast, reruns = self.confirmation.measure_contrast(tried)
         if contrast.holds or not contrast.trials:
             self.contrasts[tried.variation.key] = contrast
             self._causes += [tried] if contrast.holds else []
             return
-        # One that fails without faults too is told as such (`Confirmation.by_itself`).
+        # One that fails without faults too is told as such (`FailureConfirmation.list_baseline_failures`).
         if not contrast.calm_failed:
             self.unconfirmed.append(Unconfirmed(tried, contrast))
-        self.known.add(mark_survived(tried, reruns))
+        self.known.add_trial(make_survived_result(tried, reruns))
 
-    def confirmed(self, group: list[Tried]) -> list[Tried]:
+    def confirm_failure_group(self, group: list[TriedVariation]) -> list[TriedVariation]:
         """The failures of one root cause, the best of those first that are told from noise; none if none is."""
         for candidate in group[:CONFIRM_MAX]:
             if candidate.variation.key not in self.contrasts:
@@ -443,25 +473,25 @@ class _Explorer:
                 return [candidate, *(member for member in group if member is not candidate)]
         return []
 
-    def _rerun(self, variations: Sequence[Variation], numbers: Sequence[int]) -> list[Tried]:
+    def _rerun_trials(self, variations: Sequence[Variation], numbers: Sequence[int]) -> list[TriedVariation]:
         """These trials; none if the time is over. Those of an earlier exploration are not run again."""
-        results: list[Tried | None] = []
+        results: list[TriedVariation | None] = []
         for variation, number in zip(variations, numbers, strict=True):
             # In the order in which they were run.
             recalled = self._recalled_reruns[variation.key, number]
             results.append(recalled.pop(0) if recalled else None)
         todo = [n for n, result in enumerate(results) if result is None]
-        if todo and self.late():
+        if todo and self.is_time_spent():
             return []
-        ran = self.trials.tried([variations[n] for n in todo], BY, numbers=[numbers[n] for n in todo])
+        ran = self.trials.assess_variations([variations[n] for n in todo], BY, numbers=[numbers[n] for n in todo])
         with closing(ran):
             for n, (tried, trial) in zip(todo, ran, strict=True):
                 results[n] = tried
                 if self._journal is not None:
-                    self._journal.add(tried, trial)
+                    self._journal.add_trial(tried, trial)
         return [result for result in results if result is not None]
 
-    def found(self, failures: Sequence[FoundFailure], ended: str) -> Exploration:
+    def make_exploration(self, failures: Sequence[FoundFailure], ended: str) -> Exploration:
         """The findings so far."""
         map_ = Map(self.known, self.others, "" if ended == GOES_ON else ended, folds=not self._asked.tries)
         folder = self._journal.folder if self._journal is not None else None
@@ -469,10 +499,10 @@ class _Explorer:
         exploration = Exploration(
             [*failures], map_, list(self.known.tried.values()), ended, took_s, folder, self._asked
         )
-        exploration.by_itself, exploration.unconfirmed = self.confirmation.by_itself, self.unconfirmed
+        exploration.by_itself, exploration.unconfirmed = self.confirmation.list_baseline_failures, self.unconfirmed
         return exploration
 
-    def draw(self, exploration: Exploration | None = None) -> None:
+    def save_map(self, exploration: Exploration | None = None) -> None:
         """Leaves the map beside the log: that of the findings, or now and then that so far."""
         folder = self._journal.folder if self._journal is not None else None
         if folder is None or (exploration is None and system.monotonic() - self._drawn_s < MAP_S):
@@ -481,9 +511,9 @@ class _Explorer:
 
         self._drawn_s = system.monotonic()
         with suppress(ModuleNotFoundError, OSError):  # Jinja, which only pages need; a page that fails ends nothing
-            (exploration or self.found([], GOES_ON)).save(folder / MAP)
+            (exploration or self.make_exploration([], GOES_ON)).save(folder / MAP)
 
-    def _tell(self, name: str) -> None:
+    def _report_progress(self, name: str) -> None:
         if self._asked.tell is None:
             return
         tried_count = len(self.known.tried)
@@ -499,82 +529,83 @@ def run_exploration(
 ) -> Exploration:
     """The exploration of a session. `command`: the one that runs a failure again. Raises ValueError, LookupError,
     TypeError, NoBaseline: as `explore`."""
-    _check_arguments(arguments)
+    _check_explore_arguments(arguments)
     with ExitStack() as stack:
         journal = None
         if arguments.logs is not None or arguments.resume is not None:
             journal = stack.enter_context(SearchJournal(trials.subject, arguments.logs, arguments.resume))
+        # Ready for all trials: to look for the functions again takes as long as a trial.
+        stack.enter_context(trials.keep_work_open())
         explorer = _Explorer(trials, arguments, journal)
         ended = ""
         try:
-            explorer.all_batches()
+            explorer.run_all_strategies()
         except _Ended as error:
             ended = str(error)
         tried_so_far = explorer.known
-        with trials.one_by_one():
-            groups = group_by_root(group_alike(list(tried_so_far.tried.values())))
-            groups = [confirmed for group in groups if (confirmed := explorer.confirmed(group))]
-            unnoticeable = [entry for group in groups if is_folded(group[0], arguments) for entry in group]
-            shrunk = merge_by_root(
-                _shrink_group(explorer, group) for group in groups if not is_folded(group[0], arguments)
-            )
-        reruns = trials.run(
+        groups = group_by_root(group_alike_failures(list(tried_so_far.tried.values())))
+        groups = [confirmed for group in groups if (confirmed := explorer.confirm_failure_group(group))]
+        unnoticeable = [entry for group in groups if is_hidden_failure(group[0], arguments) for entry in group]
+        shrunk = merge_by_root_cause(
+            _shrink_failure_group(explorer, group) for group in groups if not is_hidden_failure(group[0], arguments)
+        )
+        reruns = trials.run_variations(
             [entry.tried.variation for entry in shrunk], numbers=[entry.tried.chance for entry in shrunk]
         )
         failures = []
         for entry, (_, trial) in zip(shrunk, reruns, strict=True):  # their stories, which were not kept
-            shown_result = trials.read(entry.tried.variation, trial, BY)
+            shown_result = trials.assess_trial(entry.tried.variation, trial, BY)
             failures.append(replace(entry.failure(trial), shown_fails=is_alike(shown_result, entry.tried)))
-        exploration = explorer.found(failures, ended)
+        exploration = explorer.make_exploration(failures, ended)
         exploration.unnoticeable = unnoticeable
         exploration.commands = {entry.cause: command(entry) for entry in exploration.failures}
-        explorer.draw(exploration)
+        explorer.save_map(exploration)
         return exploration
 
 
 class Shrunk(NamedTuple):
     """The smallest trial that failed like others; the fields are those of `FoundFailure`."""
 
-    tried: Tried
+    tried: TriedVariation
     reruns: int
     minimal: bool
-    others: tuple[Tried, ...] = ()
+    others: tuple[TriedVariation, ...] = ()
     contrast: Contrast | None = None
 
     def failure(self, trial: Trial) -> FoundFailure:
         return FoundFailure(self.tried, trial, self.others, self.reruns, self.minimal, contrast=self.contrast)
 
 
-def merge_by_root(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
+def merge_by_root_cause(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
     """Those with a root cause of their own, worst first: plans may shrink to one."""
     by_root: dict[Root, Shrunk] = {}
     for entry in shrunk:
         assert entry.tried.root is not None  # it failed
-        root = key_of(entry.tried.root)
+        root = make_root_key(entry.tried.root)
         earlier = by_root.get(root)
         by_root[root] = (
             entry if earlier is None else earlier._replace(others=(*earlier.others, entry.tried, *entry.others))
         )
-    return sorted(by_root.values(), key=lambda entry: rank(entry.tried))
+    return sorted(by_root.values(), key=lambda entry: make_failure_sort_key(entry.tried))
 
 
-def is_folded(tried: Tried, arguments: ExploreArguments) -> bool:
+def is_hidden_failure(tried: TriedVariation, arguments: ExploreArguments) -> bool:
     """True of a failure that no agent could have noticed, unless its faults were asked for."""
-    return is_unnoticed(tried) and not arguments.tries
+    return is_unnoticed_failure(tried) and not arguments.tries
 
 
-def _shrink_group(explorer: _Explorer, group: Sequence[Tried]) -> Shrunk:
+def _shrink_failure_group(explorer: _Explorer, group: Sequence[TriedVariation]) -> Shrunk:
     """The smallest of trials that failed alike at the same calls, shrunk as far as the smaller one is a cause too."""
     smallest, *rest = group
     tried_so_far, confirmation = explorer.known, explorer.confirmation
     contrast = explorer.contrasts.get(smallest.variation.key)
     moments = next((tried.moments for tried in tried_so_far.tried.values() if tried.variation.order == ()), ())
-    fails = LikenessTest(explorer.trials, smallest, confirmation, tried_so_far, late=explorer.late)
-    result = shrink_to_smallest(fails, smallest, moments)
+    fails = LikenessTest(explorer.trials, smallest, confirmation, tried_so_far, late=explorer.is_time_spent)
+    result = find_smallest_variation(fails, smallest, moments)
     if result.tried.variation.key != smallest.variation.key:
         # Shrinking looked for equal failures, which chance may have made: the smaller cause is told from noise as the
         # larger one was.
-        smaller, _ = confirmation.contrast(result.tried)
+        smaller, _ = confirmation.measure_contrast(result.tried)
         if smaller.trials and not smaller.holds:
             result = Shrunk(smallest, result.reruns, minimal=False)
         else:
@@ -584,17 +615,21 @@ def _shrink_group(explorer: _Explorer, group: Sequence[Tried]) -> Shrunk:
 
 class LikenessTest:
     """Tells of a variation if it fails like a given one, by a trial of it; where the agent draws, by several on other
-    chance, of which half as many must fail. `reruns`: the trials that this took. `bounded`: after RERUNS of them, or
-    when it is late, every other variation counts as one that does not, so that shrinking ends."""
+    chance, of which half as many must fail. `reruns`: the trials that this took. After RERUNS of them, or when
+    it is late, every other variation counts as one that does not, so that shrinking ends."""
 
     def __init__(
-        self, trials: SearchSession, failing: Tried, confirmation: Confirmation, tried_so_far: Known | None = None,
+        self,
+        trials: SearchSession,
+        failing: TriedVariation,
+        confirmation: FailureConfirmation,
+        tried_so_far: SearchKnowledge | None = None,
         late: Callable[[], bool] = lambda: False,
-    ) -> None:  # fmt: skip
-        self._trials, self._failing, self.reruns, self.bounded = trials, failing, 0, True
+    ) -> None:
+        self._trials, self._failing, self.reruns = trials, failing, 0
         self._late, self.complete = late, True
         self.cache = {**({} if tried_so_far is None else tried_so_far.tried), failing.variation.key: failing}
-        numbers = range(failing.chance, failing.chance + LOOKS[0]) if confirmation.draws(failing) else ()
+        numbers = range(failing.chance, failing.chance + LOOKS[0]) if confirmation.is_nondeterministic(failing) else ()
         self._other_numbers = (
             [*numbers][1:] if confirmation.calm_drew or failing.drew else [failing.chance] * len(numbers[1:])
         )
@@ -602,19 +637,19 @@ class LikenessTest:
         self._least = 1
         if self._other_numbers:
             # Half of them, rounded up.
-            self._least = max(1, -(-self._count(failing.variation, LOOKS[0]) // 2))
+            self._least = max(1, -(-self._count_alike_failures(failing.variation, LOOKS[0]) // 2))
             self._told[failing.variation.key] = True
 
     def __call__(self, variation: Variation) -> bool:
         if variation.key in self._told:
             return self._told[variation.key]
-        if variation.key not in self.cache and self.bounded and (self.reruns >= RERUNS or self._late()):
+        if variation.key not in self.cache and (self.reruns >= RERUNS or self._late()):
             self.complete = False
             return False
-        self._told[variation.key] = self._count(variation, self._least) >= self._least
+        self._told[variation.key] = self._count_alike_failures(variation, self._least) >= self._least
         return self._told[variation.key]
 
-    def _count(self, variation: Variation, count_max: int) -> int:
+    def _count_alike_failures(self, variation: Variation, count_max: int) -> int:
         """The trials of the variation that fail alike, counted up to `count_max`. The first of them is kept in the
         cache."""
         count, failing_trial = 0, None
@@ -626,7 +661,7 @@ class LikenessTest:
             tried = self.cache.get(variation.key) if not n else None
             if tried is None or tried.chance != number:
                 self.reruns += 1
-                ((tried, _),) = self._trials.tried([variation], "shrink", numbers=[number])
+                ((tried, _),) = self._trials.assess_variations([variation], "shrink", numbers=[number])
             if is_alike(tried, self._failing):
                 count, failing_trial = count + 1, failing_trial or tried
             self.cache.setdefault(variation.key, tried)
@@ -635,15 +670,17 @@ class LikenessTest:
         return count
 
 
-def shrink_to_smallest(fails: LikenessTest, failing: Tried, moments: Sequence[Sequence[str]]) -> Shrunk:
+def find_smallest_variation(fails: LikenessTest, failing: TriedVariation, moments: Sequence[Sequence[str]]) -> Shrunk:
     """The smallest trial that fails alike. `moments`: the calls of each moment, in the order of asking."""
-    smallest = _drive_search(shrinking.run_passes(failing.variation, moments), fails)
+    smallest = _run_search_generator(shrinking.shrink_by_all_passes(failing.variation, moments), fails)
     # Not minimal if time ran out: then a variation that was never tried counted as one that does not fail.
-    minimal = not any(fails(variation) for variation in shrinking.drop_each_part(smallest)) and fails.complete
+    minimal = (
+        not any(fails(variation) for variation in shrinking.iterate_without_each_part(smallest)) and fails.complete
+    )
     return Shrunk(fails.cache[smallest.key], fails.reruns, minimal)
 
 
-def _drive_search(search: Generator[Variation, bool, T], holds: Callable[[Variation], bool]) -> T:
+def _run_search_generator(search: Generator[Variation, bool, T], holds: Callable[[Variation], bool]) -> T:
     """The result of a search whose questions are answered by `holds`."""
     try:
         variation = next(search)
@@ -664,48 +701,48 @@ def shrink(trial: Trial, *, accept: Sequence[str] = GOOD) -> FoundFailure:
         ValueError: it is no failure, was not made by `run` or `run_many` in virtual time, or
             does not happen again with its faults stated one by one.
     """
-    fails = fails_by_verdict(accept)
+    fails = make_failure_test(accept)
     if trial.asked is None:
         raise ValueError("this trial holds no agent to run again: give one of lab.run or lab.run_many")
     if not fails(trial):
         raise ValueError(f"the trial is {trial.verdict.outcome}, which is no failure")
     arguments = replace(trial.asked, faults=(), logs=None)
-    with open_session(arguments, fails=fails) as trials:
-        failure = shrink_in_session(trials, trial)
-    failure = shorten_prompt(
-        failure, arguments.prompt, lambda prompt: open_session(replace(arguments, prompt=prompt), fails=fails)
+    with open_agent_search(arguments, fails=fails) as trials:
+        failure = shrink_trial_in_session(trials, trial)
+    failure = shorten_failing_prompt(
+        failure, arguments.prompt, lambda prompt: open_agent_search(replace(arguments, prompt=prompt), fails=fails)
     )
-    prompt, called = failure.prompt or arguments.prompt, {site.target for site in failure.tried.sites}
-    needed = {name: _select_called(getattr(arguments, name), called) for name in ("tools", "reads")}
+    prompt, called = failure.prompt or arguments.prompt, {site.target for site in failure.tried.attempt_sites}
+    needed = {name: _select_called_functions(getattr(arguments, name), called) for name in ("tools", "reads")}
     # NoBaseline: without a function that it never calls in this trial the agent may not even begin.
-    with suppress(NoBaseline), open_session(replace(arguments, prompt=prompt, **needed), fails=fails) as trials:
+    with suppress(NoBaseline), open_agent_search(replace(arguments, prompt=prompt, **needed), fails=fails) as trials:
         # Trials are numbered from 1 in their keys, from 0 in a session.
         trials.number = trial.number - 1
-        ((tried, smallest_trial),) = trials.tried([failure.variation], "shrink")
+        ((tried, smallest_trial),) = trials.assess_variations([failure.variation], "shrink")
         if tried.failed and tried.kind == failure.tried.kind:
             failure = replace(failure, tried=tried, trial=smallest_trial, reruns=failure.reruns + 1)
     return failure
 
 
-def _select_called(functions: Any, called: Collection[str]) -> Any:
+def _select_called_functions(functions: Any, called: Collection[str]) -> Any:
     """The functions that were called."""
     if isinstance(functions, Mapping):
         return {name: function for name, function in functions.items() if name in called}
-    return [function for function in functions or () if name_of(function) in called]
+    return [function for function in functions or () if get_function_name(function) in called]
 
 
-def shorten_prompt(
+def shorten_failing_prompt(
     failure: FoundFailure, prompt: Any, open_prompt_session: Callable[[Any], AbstractContextManager[SearchSession]]
 ) -> FoundFailure:
     """The failure with fewer turns of its conversation, or fewer sentences of its prompt, as far as it fails alike.
     `open_prompt_session`: the session of a prompt, which has a trial without faults of its own."""
     # From the beginning again: what was needed before may not be any more.
     while True:
-        for shorter in _iterate_shorter(prompt):
+        for shorter in _iterate_shorter_prompts(prompt):
             try:
                 with open_prompt_session(shorter) as trials:
                     trials.number = failure.trial.number - 1
-                    ((tried, trial),) = trials.tried([failure.variation], "shrink")
+                    ((tried, trial),) = trials.assess_variations([failure.variation], "shrink")
             except NoBaseline:
                 continue
             failure.reruns += 1
@@ -716,62 +753,57 @@ def shorten_prompt(
             return failure
 
 
-def _iterate_shorter(prompt: Any) -> Iterator[Any]:
+def _iterate_shorter_prompts(prompt: Any) -> Iterator[Any]:
     """The conversation without each of its turns, or the text without each of its sentences."""
     if isinstance(prompt, Conversation):
-        yield from prompt.shorter()
+        yield from prompt.iterate_without_turn()
     elif isinstance(prompt, str) and len(sentences := SENTENCES.split(prompt.strip())) > 1:
         for n in reversed(range(len(sentences))):
             yield " ".join(sentences[:n] + sentences[n + 1 :])
 
 
-def shrink_in_session(trials: SearchSession, trial: Trial) -> FoundFailure:
+def shrink_trial_in_session(trials: SearchSession, trial: Trial) -> FoundFailure:
     """A cause of a trial of this session's agent, shrunk. Raises ValueError: it does not happen again."""
     trials.number = trial.number - 1
-    with trials.one_by_one():
+    with trials.keep_work_open():
         return _shrink_trial(trials, trial)
 
 
 def _shrink_trial(trials: SearchSession, trial: Trial) -> FoundFailure:
-    variation = Variation(tuple(list_hits(trial)), _find_order(trial))
-    expected = trials.read(variation, trial, "given")
-    ((rerun, _),) = trials.tried([variation], "given")
+    variation = Variation(tuple(build_hit_injections(trial)), _find_call_order(trial))
+    expected = trials.assess_trial(variation, trial, "given")
+    ((rerun, _),) = trials.assess_variations([variation], "given")
     if not rerun.failed or rerun.kind != expected.kind:
         raise ValueError(
             f"it does not happen again with its faults stated one by one: {rerun.outcome}, {rerun.why}, and it was "
             f"{expected.outcome}, {expected.why}"
         )
     # What is a swap shows only beside the order of asking, which a trial without swaps tells.
-    ((asking_order, _),) = trials.tried([Variation(order=())], "orders") if variation.order else ((None, None),)
-    ((baseline, _),) = trials.tried([Variation()], BASELINE)
-    confirmation = Confirmation(trials, baseline)
-    contrast, _ = confirmation.contrast(rerun)
+    ((asking_order, _),) = (
+        trials.assess_variations([Variation(order=())], "orders") if variation.order else ((None, None),)
+    )
+    ((baseline, _),) = trials.assess_variations([Variation()], BASELINE)
+    confirmation = FailureConfirmation(trials, baseline)
+    contrast, _ = confirmation.measure_contrast(rerun)
     if not contrast.holds and (is_alike(baseline, rerun) or contrast.calm_failed):
         raise ValueError(f"it fails by itself, and no fault is the cause: {contrast}")
     fails = LikenessTest(trials, rerun, confirmation)
-    shrunk = shrink_to_smallest(fails, rerun, asking_order.moments if asking_order is not None else ())
+    shrunk = find_smallest_variation(fails, rerun, asking_order.moments if asking_order is not None else ())
     if shrunk.tried.variation.key != variation.key:
-        contrast, _ = confirmation.contrast(shrunk.tried)
-    ((_, smallest_trial),) = trials.run([shrunk.tried.variation], numbers=[shrunk.tried.chance])
-    fails.bounded = False  # a share may rest on no answer that was not looked for
-    has_few = 0 < len(variation.injections) <= attribution.MOST
-    attributions = (attribution.share_over_injections, attribution.share_over_calls) if has_few else ()
-    shares, by_call = [_drive_search(attribute(variation, seed=trial.seed), fails) for attribute in attributions] or (
-        [],
-        [],
-    )
-    failure = replace(shrunk.failure(smallest_trial), shares=shares, by_call=by_call, contrast=contrast)
+        contrast, _ = confirmation.measure_contrast(shrunk.tried)
+    ((_, smallest_trial),) = trials.run_variations([shrunk.tried.variation], numbers=[shrunk.tried.chance])
+    failure = replace(shrunk.failure(smallest_trial), contrast=contrast)
     return replace(
-        failure, shown_fails=is_alike(trials.read(failure.variation, smallest_trial, "shrink"), shrunk.tried)
+        failure, shown_fails=is_alike(trials.assess_trial(failure.variation, smallest_trial, "shrink"), shrunk.tried)
     )
 
 
-def list_hits(trial: Trial) -> Iterator[Injection]:
+def build_hit_injections(trial: Trial) -> Iterator[Injection]:
     """An injection for each hit of a fault in the trial, at its attempt and with the values that were drawn for it. One
     that goes on for good is one injection, from its first hit."""
-    for_good = {injection.name for injection in trial.plan.injections if is_lasting(injection)}
+    for_good = {injection.name for injection in trial.plan.injections if is_lasting_injection(injection)}
     lasting_seen: set[str] = set()
-    for _, event in trial.history.of(FaultScheduled):
+    for _, event in trial.history.find_events(FaultScheduled):
         if event.injection in lasting_seen:
             continue
         triggers: dict[str, Any] = {} if event.attempt == 1 else {"attempts": [event.attempt]}
@@ -784,6 +816,6 @@ def list_hits(trial: Trial) -> Iterator[Injection]:
         yield inject(event.fault, event.target, calls=[event.request], **triggers, **parameters)
 
 
-def _find_order(trial: Trial) -> Any:
-    moments = [tuple(event.calls) for _, event in trial.history.of(CallsOrdered)]
+def _find_call_order(trial: Trial) -> Any:
+    moments = [tuple(event.calls) for _, event in trial.history.find_events(CallsOrdered)]
     return tuple(enumerate(moments, 1)) or None

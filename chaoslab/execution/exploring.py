@@ -8,30 +8,31 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from chaoslab.analysis.verdict.exposure import find_ending_limit
+from chaoslab.analysis.verdict.exposure import find_stopping_limit
 from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base import interrupts
-from chaoslab.base.identity import digest
+from chaoslab.base.identity import hash_value
 from chaoslab.base.user_line import Raised
-from chaoslab.config.settings import name_secrets
+from chaoslab.config.settings import register_secret_names
 from chaoslab.core import events
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection, Plan
-from chaoslab.execution._checked import RunTargets, build_spec
+from chaoslab.execution._checked import RunTargets, build_agent_spec
 from chaoslab.execution.agents._case import AgentResult
-from chaoslab.execution.drawn import Drawn, Redrawn
-from chaoslab.execution.forked import keep_executors, make_executor
+from chaoslab.execution.drawn import DrawnPlan, RedrawableRun
+from chaoslab.execution.forked import make_executor, open_executors
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.spec import Executor, TrialSpec
 from chaoslab.execution.trial import Trial, make_trial, run_baseline_twin
-from chaoslab.execution.workers import InProcess, KeptOpen
-from chaoslab.record.history import History
+from chaoslab.execution.workers import InProcessExecutor, KeptOpenExecutor
+from chaoslab.record.history import History, Place
 from chaoslab.search import causes
-from chaoslab.search.probes import find_applicable
-from chaoslab.search.roots import find_root
-from chaoslab.search.variation import GOOD, Made, Probe, Site, Tried, Variation
+from chaoslab.search.probes import find_applicable_probes
+from chaoslab.search.roots import find_root_cause
+from chaoslab.search.variation import GOOD, Made, Probe, Site, TriedVariation, Variation
 
 CALLS_FACTOR, CALLS_MIN = 20, 300
 """The calls without a wait, as a multiple of those of the trial without faults, and at least, after which a trial has
@@ -58,6 +59,7 @@ def silence_output() -> Iterator[None]:
     hook_before, threading.excepthook = threading.excepthook, lambda _: None
     try:
         with (
+            # One for each trial, since an agent may close it, as one does that wraps its bytes in another file.
             open(os.devnull, "w", encoding="utf-8") as null_file,
             redirect_stdout(null_file),
             redirect_stderr(null_file),
@@ -72,30 +74,30 @@ class VariedRun:
     """A run whose work is variations of trials, each with the dice and the chance of the trial it varies. `standing`:
     injections that all of them have. `read`: reads each result where its trial runs, if another process asks for it."""
 
-    run: Redrawn[Any]
+    run: RedrawableRun[Any]
     standing: tuple[Injection, ...]
     read: Callable[[Any], object] | None
 
-    def named(self, spec: VariedTrial) -> str:
-        return causes.name_variation(spec.variation)
+    def get_spec_name(self, spec: VariedTrial) -> str:
+        return causes.describe_variation(spec.variation)
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[VariedTrial], Any]]:
-        with self.run.varied() as trial:
+    def open_runner(self) -> Iterator[Callable[[VariedTrial], Any]]:
+        with self.run.open_varied_runner() as trial:
 
-            def do(spec: VariedTrial) -> Any:
+            def run_variation(spec: VariedTrial) -> Any:
                 with silence_output():
-                    result = trial(self.drawn(spec), TrialSpec(spec.number, stopped=spec.stopped))
+                    result = trial(self.make_drawn_plan(spec), TrialSpec(spec.number, stopped=spec.stopped))
                 if self.read is not None:
                     self.read(result)
                 return result
 
-            yield do
+            yield run_variation
 
-    def drawn(self, spec: VariedTrial) -> Drawn:
+    def make_drawn_plan(self, spec: VariedTrial) -> DrawnPlan:
         variation = spec.variation
         order = None if variation.order is None else dict(variation.order)
-        return Drawn((*self.standing, *variation.injections), order=order, limits=spec.limits)
+        return DrawnPlan((*self.standing, *variation.injections), order=order, limits=spec.limits)
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class Subject:
     injection that cannot hit there. `trial_of`: the trial of a result, with its plan. `agent`: the object, for a
     digest of its code. `read`: judges a result and reads its events, so that no other process need do so."""
 
-    run: Redrawn[Any]
+    run: RedrawableRun[Any]
     targets: Sequence[str]
     check: Callable[[Injection], object]
     trial_of: Callable[[Any, Plan], Trial]
@@ -118,17 +120,23 @@ class SearchSession:
     that were run."""
 
     def __init__(
-        self, subject: Subject, does: Executor, fails: Fails, standing: Sequence[Injection], *, alone: Executor,
+        self,
+        subject: Subject,
+        does: Executor,
+        fails: Fails,
+        standing: Sequence[Injection],
+        *,
+        alone: Executor,
         several: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`alone`: does a trial that nothing can run beside, as most of shrinking. `several`: there are several
         processes, which judge and read what they run."""
         self.subject, self._does, self._alone, self._fails = subject, does, alone, fails
         self._run, self._several = VariedRun(subject.run, tuple(standing), subject.read if several else None), several
-        self._seed = subject.run.started(0).seed or 0
+        self._seed = subject.run.make_run_started_event(0).seed or 0
         self.trials = self.number = 0
 
-    def run(
+    def run_variations(
         self, variations: Iterable[Variation], limits: tuple[Limits, ...] = (), numbers: Sequence[int] = ()
     ) -> Generator[tuple[Variation, Trial], None, None]:
         """The trials of these variations, in order, within these limits beside the run's own. `numbers`: the trial that
@@ -139,18 +147,20 @@ class SearchSession:
             VariedTrial(variation, limits, number)
             for variation, number in zip(variations, trial_numbers, strict=False)
         ]
-        with closing(self._executor(len(varied_trials)).map(self._run, varied_trials)) as trial_results:
+        with closing(self._choose_executor(len(varied_trials)).map(self._run, varied_trials)) as trial_results:
             for varied_trial, result in zip(varied_trials, trial_results, strict=True):
-                interrupts.check()
+                interrupts.check_interrupt()
                 self.trials += 1
                 yield (
                     varied_trial.variation,
-                    self.subject.trial_of(result, self._run.drawn(varied_trial).within(Plan(self._seed))),
+                    self.subject.trial_of(
+                        result, self._run.make_drawn_plan(varied_trial).apply_to_plan(Plan(self._seed))
+                    ),
                 )
 
-    def _executor(self, count: int) -> Executor:
+    def _choose_executor(self, count: int) -> Executor:
         """The executor of so many trials."""
-        if not isinstance(self._alone, KeptOpen):
+        if not isinstance(self._alone, KeptOpenExecutor):
             return self._does if count > 1 else self._alone
         if count > 1 and self._several:
             self._alone.close()  # other processes swap the functions themselves, and are sent them by name
@@ -158,58 +168,67 @@ class SearchSession:
         return self._alone
 
     @contextmanager
-    def one_by_one(self) -> Iterator[None]:
+    def keep_work_open(self) -> Iterator[None]:
         """A context for many trials of which each is chosen by the one before: what they need is made ready once."""
         usual = self._alone
         # Only work that is opened in this process is worth keeping open: a child keeps its own.
-        if not isinstance(usual, InProcess):
+        if not isinstance(usual, InProcessExecutor):
             yield
             return
-        with closing(KeptOpen()) as kept_open:
+        with closing(KeptOpenExecutor()) as kept_open:
             self._alone = kept_open
             try:
                 yield
             finally:
                 self._alone = usual
 
-    def tried(
+    def assess_variations(
         self, variations: Iterable[Variation], by: str, limits: tuple[Limits, ...] = (), numbers: Sequence[int] = ()
-    ) -> Generator[tuple[Tried, Trial], None, None]:
+    ) -> Generator[tuple[TriedVariation, Trial], None, None]:
         """The same with what came of each."""
-        for variation, trial in self.run(variations, limits, numbers):
-            yield self.read(variation, trial, by), trial
+        for variation, trial in self.run_variations(variations, limits, numbers):
+            yield self.assess_trial(variation, trial, by), trial
 
-    def read(self, variation: Variation, trial: Trial, by: str) -> Tried:
+    def assess_trial(self, variation: Variation, trial: Trial, by: str) -> TriedVariation:
         """The result of a trial."""
         verdict = trial.verdict
         reason = self._fails(trial)
-        view: TrialView = getattr(trial._result, "shown", None) or TrialView.build(trial.history, _source_lines(trial))
+        view: TrialView = getattr(trial._result, "shown", None) or TrialView.build(
+            trial.history, _get_calling_lines(trial)
+        )
         raised = getattr(trial._result, "raised", Raised())
-        return Tried(
-            self.trials, variation, by, str(verdict.outcome), bool(reason), reason or verdict.why,
-            causes.kind_of(verdict, reason),
+        return TriedVariation(
+            self.trials,
+            variation,
+            by,
+            str(verdict.outcome),
+            bool(reason),
+            reason or verdict.why,
+            causes.describe_failure_kind(verdict, reason) if reason else "",
             met=view.met,
             made=view.made,
             moments=view.moments,
-            world=digest([view.effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
+            world=hash_value([view.effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
             harm=verdict.harm,
             tokens=view.tokens,
             seconds=trial.seconds,
             drew=view.drew,
             chance=trial.number - 1,
             held=view.held,
-            root=find_root(variation, verdict, view.made, trial.history, raised) if reason else None,
-        )  # fmt: skip
+            root=find_root_cause(variation, verdict, view.made, trial.history, raised) if reason else None,
+        )
 
-    def probes(self, faults: Sequence[str] = ()) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
+    def find_applicable_probes(
+        self, faults: Sequence[str] = ()
+    ) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
         """The faults that apply, and why others do not; see `search.probes.applicable`."""
-        return find_applicable(self.subject.targets, self.subject.check, faults)
+        return find_applicable_probes(self.subject.targets, self.subject.check, faults)
 
 
 @dataclass(frozen=True)
 class TrialView:
     """The content of a trial's events for a search. `met`: injections. `effects`: their names. The others: see
-    `Tried`."""
+    `TriedVariation`."""
 
     met: tuple[str, ...]
     made: tuple[Made, ...]
@@ -223,70 +242,94 @@ class TrialView:
     def build(cls, history: History, lines: Sequence[str] = ()) -> TrialView:
         """`lines`: those of the user's source that made the calls."""
         return cls(
-            met=tuple(dict.fromkeys(event.injection for _, event in history.of(events.FaultWitnessed))),
-            made=tuple(_list_calls(history, lines)),
-            moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
-            effects=[event.effect for _, event in history.of(events.Effect)],
-            tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
-            drew=any(event.drew for _, event in history.of(events.PromptFinished)),
-            held=find_ending_limit(event.limit for _, event in history.of(events.FaultHeldBack)),
+            met=tuple(dict.fromkeys(event.injection for _, event in history.find_events(events.FaultWitnessed))),
+            made=tuple(_list_call_attempts(history, lines)),
+            moments=tuple(tuple(event.calls) for _, event in history.find_events(events.CallsOrdered)),
+            effects=[event.effect for _, event in history.find_events(events.Effect)],
+            tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.find_events(events.Usage)),
+            drew=any(event.drew for _, event in history.find_events(events.PromptFinished)),
+            held=find_stopping_limit(event.limit for _, event in history.find_events(events.FaultHeldBack)),
         )
 
 
-def _read_where_it_ran(result: AgentResult) -> None:
-    result.judged(lines=False).shown = TrialView.build(result.history, result.book.lines or ())
+def _attach_trial_view(result: AgentResult) -> None:
+    result.add_verdict(lines=False).shown = TrialView.build(result.history, result.book.lines or ())
 
 
-def _source_lines(trial: Trial) -> Sequence[str]:
+def _get_calling_lines(trial: Trial) -> Sequence[str]:
     """The lines that made its calls; none of the lab's own agent."""
     return getattr(getattr(trial._result, "book", None), "lines", None) or ()
 
 
-def _list_calls(history: History, lines: Sequence[str]) -> Iterator[Made]:
+def _list_call_attempts(history: History, lines: Sequence[str]) -> Iterator[Made]:
     """Each attempt of the trial, in the order of beginning. `lines`: those of the user's source that made them."""
-    ends: dict[tuple[str, int, int], events.CallFinished] = {}
-    for _, call_end in history.of(events.CallFinished):
-        ends.setdefault((call_end.target, call_end.request, call_end.attempt), call_end)
+    ends: dict[Place, events.CallFinished] = {}
+    for _, call_end, place in history.find_attempt_events(events.CallFinished):
+        ends.setdefault(place, call_end)
     # One line was noted at each start of a call, so the two are in step.
     effects, line = 0, iter(lines)
-    attempts_with_effects = {(event.target, event.request, event.attempt) for _, event in history.of(events.Effect)}
+    attempts_with_effects = {
+        (event.target, event.request, event.attempt) for _, event in history.find_events(events.Effect)
+    }
+    places = (place for _, _, place in history.find_attempt_events(events.CallStarted))
     for event in (record.event for record in history.records):
         if isinstance(event, events.Effect):
             effects += 1
         elif isinstance(event, events.CallStarted):
-            end = ends.get((event.target, event.request, event.attempt))
+            place = next(places)
+            end = ends.get(place)
             error = "" if end is None or end.ok else end.error or "failed"
-            site = Site(event.target, event.request, event.attempt, event.tool)
             given_up_s = end.duration_s if end is not None and end.error == "timed_out" else None
-            has_effect = (event.target, event.request, event.attempt) in attempts_with_effects
-            yield Made(site, error, effects, given_up_s, next(line, ""), has_effect)
+            acts = place[1:] in attempts_with_effects
+            yield _build_call(*place[1:], event.tool, error, effects, given_up_s, next(line, ""), acts)
 
 
-def fails_by_verdict(accept: Sequence[str] = GOOD) -> Fails:
+# A search keeps the calls of thousands of trials, most of which are equal: one object for all of these.
+@lru_cache(maxsize=4096)
+def _build_call(
+    target: str,
+    request: int,
+    attempt: int,
+    tool: str,
+    error: str,
+    effects: int,
+    given_up_s: float | None,
+    line: str,
+    acts: bool,
+) -> Made:
+    return Made(Site(target, request, attempt, tool), error, effects, given_up_s, line, acts)
+
+
+def make_failure_test(accept: Sequence[str] = GOOD) -> Fails:
     """A trial fails if its outcome is none of these and not open."""
 
-    def fails(trial: Trial) -> str:
+    def explain_failure(trial: Trial) -> str:
         verdict = trial.verdict
         return "" if str(verdict.outcome) in accept or verdict.outcome in ENDED_OPEN else verdict.why
 
-    return fails
+    return explain_failure
 
 
 @contextmanager
-def open_search(
+def open_subject_search(
     subject: Subject, fails: Fails, standing: Sequence[Injection] = (), *, jobs: int, limit_s: float | None
 ) -> Iterator[SearchSession]:
     """A context with the trials of a search. `limit_s`: the most seconds of real time for each, none of which is run in
     this process; None: with one job they are."""
-    with keep_executors(jobs, limit_s) as (does, alone):
+    with open_executors(jobs, limit_s) as (does, alone):
         yield SearchSession(subject, does, fails, standing, alone=alone, several=jobs > 1)
 
 
 @contextmanager
-def open_session(
-    arguments: RunArguments, *, jobs: int = 1, in_child: bool = False, fails: Fails | None = None,
-    standing: Sequence[Injection] = (), mitigation: str = "",
-) -> Iterator[SearchSession]:  # fmt: skip
+def open_agent_search(
+    arguments: RunArguments,
+    *,
+    jobs: int = 1,
+    in_child: bool = False,
+    fails: Fails | None = None,
+    standing: Sequence[Injection] = (),
+    mitigation: str = "",
+) -> Iterator[SearchSession]:
     """A context in which the trials of a search run. `arguments`: the agent with its options, without faults.
     `in_child`: no
     trial is run in this process. `standing`: injections that every trial has, such as a budget. `mitigation`: what is
@@ -296,35 +339,35 @@ def open_session(
         raise ValueError("faults= is chosen by the search: name those that it may try in tries=")
     if arguments.world != "virtual" and not arguments.upstreams:
         raise ValueError(f"world is {arguments.world!r}: a search runs in virtual time, where equal trials end alike")
-    spec, wants_twin, _ = build_spec(arguments)
+    spec, wants_twin, _ = build_agent_spec(arguments)
     # Lines of the user's source tell root causes apart.
     spec = replace(spec, mitigation=mitigation, finds_lines=True)
-    if spec.sequential:
+    if spec.is_sequential:
         raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")
-    limit_s = spec.limit_s
+    limit_s = spec.real_time_limit_s
     # A run with isolate= makes a child for each trial by itself.
     alone = make_executor(1, limit_s if in_child and not spec.options.isolate else None)
     within_s = limit_s if in_child and (jobs > 1 or not spec.options.isolate) else None
     with ExitStack() as stack:
-        name_secrets(spec.options.secret_names or ())
-        stack.enter_context(spec.prepared())
+        register_secret_names(spec.options.secret_names or ())
+        stack.enter_context(spec.prepare_world())
         twin = None
         if wants_twin:
             with silence_output():
                 twin, spec = run_baseline_twin(spec, alone)
-            calls_limit = CALLS_FACTOR * len([*twin.history.of(events.CallStarted)])
+            calls_limit = CALLS_FACTOR * len([*twin.history.find_events(events.CallStarted)])
             spec = replace(
                 spec, options=replace(spec.options, calls_max=min(spec.options.calls_max, max(CALLS_MIN, calls_limit)))
             )
-        ground = RunTargets.build(spec)
+        ground = RunTargets.from_spec(spec)
         subject = Subject(
             spec,
             ground.names,
-            lambda injection: ground.checked([injection]),
+            lambda injection: ground.check_injections([injection]),
             lambda result, plan: make_trial(result, plan, twin, asked=arguments),
             arguments.agent,
-            _read_where_it_ran,
+            _attach_trial_view,
         )
         yield stack.enter_context(
-            open_search(subject, fails or fails_by_verdict(), standing, jobs=jobs, limit_s=within_s)
+            open_subject_search(subject, fails or make_failure_test(), standing, jobs=jobs, limit_s=within_s)
         )

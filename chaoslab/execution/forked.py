@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
 from chaoslab.base.clock import system
-from chaoslab.base.interrupts import SIGNALS, check_late
+from chaoslab.base.interrupts import SIGNALS, wait_and_check_interrupt
 from chaoslab.execution.spec import Executor, Work
 from chaoslab.execution.workers import (
     ChunkResult,
-    InProcess,
+    InProcessExecutor,
     TellNews,
     WorkerLost,
-    child_executor,
-    with_traceback_note,
+    add_traceback_note,
+    make_configured_executor,
 )
 
 STATM = Path("/proc/self/statm")
@@ -64,17 +64,17 @@ class TooLong(Exception):
     """The child's work did not end within its limit of real time; the message has the stack where it was."""
 
 
-class Died(Exception):
+class ChildDied(Exception):
     """The child ended before its work did; the message has its ending. `status`: as `os.waitpid` tells it."""
 
     def __init__(self, status: int, places: str) -> None:
-        super().__init__(f"{describe_exit(status)}{places}".replace("\n", "; "))
+        super().__init__(f"{describe_exit_status(status)}{places}".replace("\n", "; "))
         self.status = status
 
-    def check(self) -> None:
+    def raise_if_interrupted(self) -> None:
         """Raises KeyboardInterrupt if a signal from outside has ended the child, as it ends this process too."""
         if os.WIFSIGNALED(self.status) and os.WTERMSIG(self.status) in SIGNALS:
-            check_late()
+            wait_and_check_interrupt()
 
 
 class Child(Generic[S, R]):
@@ -84,7 +84,7 @@ class Child(Generic[S, R]):
         sys.stdout.flush()
         sys.stderr.flush()
         # Both streams were flushed first: the child would write its copy of the buffers once more.
-        self._stack = Stack()
+        self._stack = CrashStackPipe()
         asked_end, self._requests_fd = os.pipe()
         self.results_fd, came_end = os.pipe()
         # Nobody writes into it: the system signals the child when this process, its only holder, is gone.
@@ -103,38 +103,38 @@ class Child(Generic[S, R]):
                 for end in _PARENT_ENDS:
                     os.close(end)
                 _PARENT_ENDS.clear()
-                _serve(opened, asked_end, came_end, lifeline, self._stack)
+                _run_child_loop(opened, asked_end, came_end, lifeline, self._stack)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for end in (asked_end, came_end, lifeline):
             os.close(end)
-        self._stack.of_child()
+        self._stack.set_up_in_parent()
         self._poll = select.poll()
         self._poll.register(self.results_fd, select.POLLIN)
 
-    def give(self, spec: S) -> None:
+    def send_spec(self, spec: S) -> None:
         with suppress(BrokenPipeError):  # `result` tells why
             packed = pickle.dumps(spec)
             self._sizes.append(len(packed))
             self.unread += len(packed)
             os.write(self._requests_fd, packed)
 
-    def result(self, limit_s: float | None = None) -> Message[R]:
+    def wait_for_result(self, limit_s: float | None = None) -> Message[R]:
         """The next result, with the modules that were imported for it. `limit_s`: the most seconds of real time that it
         may take from now on. Raises TooLong: it took longer. Died: the child is gone. Both end it."""
         while not self._results:
             if limit_s is not None and not self._poll.poll(limit_s * 1000):
-                raise self.stop(limit_s)
-            self._results += self.receive()
+                raise self.abort_hung_trial(limit_s)
+            self._results += self.read_results()
         return self._results.popleft()
 
-    def receive(self) -> Iterator[Message[R]]:
+    def read_results(self) -> Iterator[Message[R]]:
         """The results that are whole after one more read, which waits if there is nothing. Raises Died: the child is
         gone."""
         received = os.read(self.results_fd, 1 << 20)
         if not received:
-            places = self._stack.places()
-            raise Died(self._reap(), places)
+            places = self._stack.read_crash_places()
+            raise ChildDied(self._wait_for_exit(), places)
         self._received += received
         while len(self._received) >= HEAD.size:
             end = HEAD.size + HEAD.unpack_from(self._received)[0]
@@ -145,22 +145,22 @@ class Child(Generic[S, R]):
             self.unread -= self._sizes.popleft()
             yield message
 
-    def stop(self, limit_s: float) -> TooLong:
+    def abort_hung_trial(self, limit_s: float) -> TooLong:
         """Ends the child, whose trial took longer, and returns the error with its stack."""
         # SIGABRT and not SIGKILL: its handler in C writes the stack that the message tells.
         os.kill(self._pid, signal.SIGABRT)
-        late = TooLong(f"it had not ended after {limit_s:g} s of real time{self._stack.places()}")
-        self.end()
+        late = TooLong(f"it had not ended after {limit_s:g} s of real time{self._stack.read_crash_places()}")
+        self.kill_and_reap()
         return late
 
-    def end(self) -> None:
+    def kill_and_reap(self) -> None:
         """Ends the child at once."""
         with suppress(ProcessLookupError):
             if self._pid:
                 os.kill(self._pid, signal.SIGKILL)
-        self._reap()
+        self._wait_for_exit()
 
-    def _reap(self) -> int:
+    def _wait_for_exit(self) -> int:
         if not self._pid:
             return 0
         pid, self._pid = self._pid, 0
@@ -175,7 +175,7 @@ class Child(Generic[S, R]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.end()
+        self.kill_and_reap()
 
 
 def can_limit_memory() -> bool:
@@ -201,31 +201,31 @@ def limit_memory(memory_mb: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def wrap_in_child(
+def make_child_runner(
     do: Callable[[S], R], named: Callable[[S], str], limit_s: float | None = None, *, memory_mb: int | None = None
 ) -> Callable[[S], R]:
     """`do` in a child process for each call. Modules that a child has imported are imported here too, so that the next
-    need not load them again. `named`: the name of a trial, for messages. `limit_s`: see `Child.result`. `memory_mb`: as
-    in `limit_memory`.
+    need not load them again. `named`: the name of a trial, for messages. `limit_s`: see `Child.wait_for_result`.
+    `memory_mb`: as in `limit_memory`.
 
     Raises (when called):
         WorkerLost: the child ended without a result, and the spec cannot say so.
         NotPicklable: the result cannot be sent from one process to another.
     """
 
-    def within(spec: S) -> R:
+    def run_within_memory_limit(spec: S) -> R:
         with limit_memory(memory_mb):
             return do(spec)
 
-    def call(spec: S) -> R:
-        with Child[S, R](lambda: nullcontext(within)) as child:
-            child.give(spec)
+    def run_in_child(spec: S) -> R:
+        with Child[S, R](lambda: nullcontext(run_within_memory_limit)) as child:
+            child.send_spec(spec)
             try:
-                chunk_result, imported = child.result(limit_s)
+                chunk_result, imported = child.wait_for_result(limit_s)
             except TooLong as late:
-                return do(_mark_stopped(spec, late, named))
-            except Died as died:
-                died.check()
+                return do(_mark_spec_stopped(spec, late, named))
+            except ChildDied as died:
+                died.raise_if_interrupted()
                 if getattr(spec, "crashed", None) != "":
                     raise WorkerLost(f"{named(spec)} kills the process that does it ({died})") from None
                 crashed: S = replace(spec, crashed=f"it ended its process ({died})")  # type: ignore[type-var]
@@ -233,10 +233,10 @@ def wrap_in_child(
         for name in imported:
             with suppress(Exception):  # a module made at run time, or one that is imported once only
                 importlib.import_module(name)
-        (result,) = chunk_result.of_it()
+        (result,) = chunk_result.iterate_results()
         return result
 
-    return call
+    return run_in_child
 
 
 @dataclass
@@ -253,66 +253,66 @@ class _Worker(Generic[S, R]):
 
     def __init__(self, work: Work[S, R]) -> None:
         self._work, self.tasks = work, deque[_Task[S, R]]()
-        self.child = Child(work.opened)
+        self.child = Child(work.open_runner)
         self._began_s = 0.0
 
     @property
-    def first(self) -> str:
+    def first_task_name(self) -> str:
         """The name of the trial that it does."""
-        return self._work.named(self.tasks[0].spec)
+        return self._work.get_spec_name(self.tasks[0].spec)
 
     def has_room(self, ahead: int) -> bool:
         return len(self.tasks) < ahead and self.child.unread < UNREAD_MAX
 
-    def give(self, task: _Task[S, R]) -> None:
+    def give_task(self, task: _Task[S, R]) -> None:
         if not self.tasks:
             self._began_s = system.monotonic()
         self.tasks.append(task)
-        self.child.give(task.spec)
+        self.child.send_spec(task.spec)
 
-    def receive(self) -> None:
+    def take_results(self) -> None:
         """Takes the results that have come. Raises Died: the child is gone."""
-        for chunk_result, _ in self.child.receive():
+        for chunk_result, _ in self.child.read_results():
             self.tasks.popleft().result = chunk_result
             self._began_s = system.monotonic()
 
-    def seconds_left(self, limit_s: float) -> float:
+    def get_seconds_left(self, limit_s: float) -> float:
         return self._began_s + limit_s - system.monotonic()
 
-    def stop(self, limit_s: float) -> bool:
+    def restart_after_hang(self, limit_s: float) -> bool:
         """Ends the first trial, which takes too long, and goes on with it as one that hung, and with the others. False:
         its spec cannot say so."""
-        task, late = self.tasks[0], self.child.stop(limit_s)
+        task, late = self.tasks[0], self.child.abort_hung_trial(limit_s)
         try:
-            task.spec = _mark_stopped(task.spec, late, self._work.named)
+            task.spec = _mark_spec_stopped(task.spec, late, self._work.get_spec_name)
         except WorkerLost as lost:
-            return self._give_up(lost)
-        return self._begin_again()
+            return self._give_up_tasks(lost)
+        return self._restart_child()
 
-    def replace_dead(self, died: Died, tries: int) -> bool:
+    def restart_after_death(self, died: ChildDied, tries: int) -> bool:
         """Goes on in a new child; False if the first trial has killed so many already."""
         task = self.tasks[0]
         task.deaths += 1
         if task.deaths < tries:
-            return self._begin_again()
+            return self._restart_child()
         times = "" if tries == 1 else f", {tries} times in {tries}"
-        return self._give_up(WorkerLost(f"{self.first} kills the process that does it{times} ({died})"))
+        return self._give_up_tasks(WorkerLost(f"{self.first_task_name} kills the process that does it{times} ({died})"))
 
-    def _give_up(self, lost: WorkerLost) -> bool:
+    def _give_up_tasks(self, lost: WorkerLost) -> bool:
         """Gives up the first trial, and those after it, whose results nobody takes then."""
         self.tasks[0].result = lost
         self.tasks.clear()
         return False
 
-    def _begin_again(self) -> bool:
-        self.child, self._began_s = Child(self._work.opened), system.monotonic()
+    def _restart_child(self) -> bool:
+        self.child, self._began_s = Child(self._work.open_runner), system.monotonic()
         for task in self.tasks:
-            self.child.give(task.spec)
+            self.child.send_spec(task.spec)
         return True
 
 
 @dataclass
-class Children:
+class ChildExecutor:
     """An executor in child processes. They are forked when there is work for them.
 
     `limit_s`: the most seconds of real time for a trial; one that takes longer ends as hung, and the others go on in a
@@ -333,12 +333,12 @@ class Children:
     _idle: list[_Worker[Any, Any]] = field(default_factory=list, init=False)
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
-        """See `Executor.map`. Raises WorkerLost, NotPicklable: as `each`."""
-        with closing(self.each(work, specs)) as chunk_results:
+        """See `Executor.map`. Raises WorkerLost, NotPicklable: as `iterate_chunk_results`."""
+        with closing(self.iterate_chunk_results(work, specs)) as chunk_results:
             for chunk_result in chunk_results:
-                yield from chunk_result.of_it()
+                yield from chunk_result.iterate_results()
 
-    def each(self, work: Work[S, R], specs: Iterable[S]) -> Generator[ChunkResult[R], None, None]:
+    def iterate_chunk_results(self, work: Work[S, R], specs: Iterable[S]) -> Generator[ChunkResult[R], None, None]:
         """The results of `map` as the bytes that came, for whoever passes them on. Of several jobs all specs are read
         first. Raises WorkerLost: a trial, named in the message, kills its child; the results before it have been
         yielded. NotPicklable: a result cannot be sent from one process to another."""
@@ -349,12 +349,12 @@ class Children:
         is_complete = False
         try:
             while True:
-                self._give(work, workers, coming, tasks)
+                self._give_out_tasks(work, workers, coming, tasks)
                 if not tasks:
                     is_complete = True
                     return
                 if (result := tasks[0].result) is None:
-                    self._receive(workers)
+                    self._take_results(workers)
                 elif isinstance(result, WorkerLost):
                     raise result
                 else:
@@ -366,9 +366,9 @@ class Children:
                 self._idle = workers
             else:
                 for worker in workers:
-                    worker.child.end()
+                    worker.child.kill_and_reap()
 
-    def _give(
+    def _give_out_tasks(
         self, work: Work[S, R], workers: list[_Worker[S, R]], coming: Iterator[S], tasks: deque[_Task[S, R]]
     ) -> None:
         """Gives out trials for as long as the children have room."""
@@ -386,70 +386,79 @@ class Children:
                 return
             if worker is None or is_missing:
                 workers.append(worker := _Worker(work))
-            worker.give(task)
+            worker.give_task(task)
             tasks.append(task)
 
-    def _receive(self, workers: list[_Worker[S, R]]) -> None:
+    def _take_results(self, workers: list[_Worker[S, R]]) -> None:
         """Waits for results and takes them, and puts new children in the place of those that died or took too long."""
         busy, poll = {worker.child.results_fd: worker for worker in workers if worker.tasks}, select.poll()
         for results_fd in busy:
             poll.register(results_fd, select.POLLIN)
         timeout_ms = None
         if self.limit_s is not None:
-            timeout_ms = max(0.0, min(worker.seconds_left(self.limit_s) for worker in busy.values())) * 1000
+            timeout_ms = max(0.0, min(worker.get_seconds_left(self.limit_s) for worker in busy.values())) * 1000
         with self.heard():
             ready = poll.poll(timeout_ms)
         for results_fd, _ in ready:
             worker = busy.pop(results_fd)
             try:
-                worker.receive()
-            except Died as died:
+                worker.take_results()
+            except ChildDied as died:
                 with self.heard():
-                    died.check()
-                if worker.replace_dead(died, 1 if self.jobs == 1 else TRIES):
-                    self.tell(f"a worker died ({died}): {worker.first} is done again")
+                    died.raise_if_interrupted()
+                if worker.restart_after_death(died, 1 if self.jobs == 1 else TRIES):
+                    self.tell(f"a worker died ({died}): {worker.first_task_name} is done again")
                 else:
                     workers.remove(worker)
         for worker in busy.values():  # they had sent nothing
-            if self.limit_s is not None and worker.seconds_left(self.limit_s) <= 0 and not worker.stop(self.limit_s):
+            if (
+                self.limit_s is not None
+                and worker.get_seconds_left(self.limit_s) <= 0
+                and not worker.restart_after_hang(self.limit_s)
+            ):
                 workers.remove(worker)
 
     def close(self) -> None:
         """Ends the children."""
         workers, self._idle, self._work = self._idle, [], None
         for worker in workers:
-            worker.child.end()
+            worker.child.kill_and_reap()
 
 
 def make_executor(
-    jobs: int, limit_s: float | None = None, *, at_once: bool = False, heard: TellNews = nullcontext,
+    jobs: int,
+    limit_s: float | None = None,
+    *,
+    at_once: bool = False,
+    heard: TellNews = nullcontext,
     tell: Callable[[str], None] = lambda _: None,
-) -> Executor:  # fmt: skip
+) -> Executor:
     """The executor in so many child processes; with one job and no limit, or where no process can be forked, in this
-    process. Several are those of `use_executor`, within it. `limit_s`: the most seconds of real time for a trial.
+    process. Several are those of `use_executor_factory`, within it. `limit_s`: the most seconds of real time for a
+    trial.
     `at_once`: with one child a trial begins only after the result of the last was taken, as it has to where a trial
-    acts on the real world or counts on those before it. `heard`, `tell`: see `Children`."""
-    if jobs > 1 and (other_executor := child_executor(limit_s, heard)) is not None:
+    acts on the real world or counts on those before it. `heard`, `tell`: see `ChildExecutor`."""
+    if jobs > 1 and (other_executor := make_configured_executor(limit_s, heard)) is not None:
         return other_executor
     if not can_fork() or (jobs <= 1 and limit_s is None):
-        return InProcess(heard)
-    return Children(max(1, jobs), limit_s, 1 if at_once and jobs <= 1 else AHEAD, heard, tell)
+        return InProcessExecutor(heard)
+    return ChildExecutor(max(1, jobs), limit_s, 1 if at_once and jobs <= 1 else AHEAD, heard, tell)
 
 
 @contextmanager
-def keep_executors(jobs: int, limit_s: float | None) -> Iterator[tuple[Executor, Executor]]:
+def open_executors(jobs: int, limit_s: float | None) -> Iterator[tuple[Executor, Executor]]:
     """A context with an executor in so many processes, and one for a trial that nothing can run beside, whose processes
     stay for the next call with the same work. `limit_s`: as in `make_executor`."""
-    other_executor = child_executor(limit_s, nullcontext) if jobs > 1 else None
+    other_executor = make_configured_executor(limit_s, nullcontext) if jobs > 1 else None
     own_jobs = 1 if other_executor else jobs
     if not can_fork() or (own_jobs == 1 and limit_s is None):
-        yield other_executor or InProcess(), InProcess()
+        yield other_executor or InProcessExecutor(), InProcessExecutor()
         return
-    with closing(Children(own_jobs, limit_s, kept=True)) as pool:
+    with closing(ChildExecutor(own_jobs, limit_s, kept=True)) as pool:
         yield other_executor or pool, pool
 
 
-def _mark_stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:
+def _mark_spec_stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:
     """The trial as one that is not run again, but told to have hung, if its spec can say so."""
     if getattr(spec, "stopped", None) != "":
         raise WorkerLost(f"{named(spec)}: {late}") from None
@@ -457,7 +466,7 @@ def _mark_stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:
     return stopped
 
 
-def describe_exit(status: int) -> str:
+def describe_exit_status(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 
@@ -465,15 +474,17 @@ def describe_exit(status: int) -> str:
 # In the child process.
 
 
-def _serve(opened: OpenWork[Any, Any], asked_end: int, came_end: int, lifeline: int, stack: "Stack") -> NoReturn:
+def _run_child_loop(
+    opened: OpenWork[Any, Any], asked_end: int, came_end: int, lifeline: int, stack: "CrashStackPipe"
+) -> NoReturn:
     """Does what it is given, and ends the process, whatever happens."""
     code = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        end_with_writer(lifeline)
-        stack.of_this_process()
+        end_when_pipe_closes(lifeline)
+        stack.set_up_in_child()
         with os.fdopen(asked_end, "rb") as requests, os.fdopen(came_end, "wb") as replies:
             for message in _run_specs(opened, requests):
                 with suppress(OSError, ValueError):  # the program's own streams
@@ -498,7 +509,7 @@ def _run_specs(opened: OpenWork[Any, Any], requests: Any) -> Iterator[bytes]:
                 try:
                     chunk_result: ChunkResult[Any] = ChunkResult.build([do(spec)])
                 except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
-                    chunk_result = ChunkResult.build([], with_traceback_note(error))
+                    chunk_result = ChunkResult.build([], add_traceback_note(error))
                 # The last ones alone: to look at every name would copy the page of each.
                 imported = [*islice(reversed(sys.modules), max(0, len(sys.modules) - module_count))][::-1]
                 module_count = len(sys.modules)
@@ -506,10 +517,10 @@ def _run_specs(opened: OpenWork[Any, Any], requests: Any) -> Iterator[bytes]:
     except EOFError:
         return
     except BaseException as error:  # noqa: BLE001 - as above
-        yield pickle.dumps((ChunkResult.build([], with_traceback_note(error)), ()))
+        yield pickle.dumps((ChunkResult.build([], add_traceback_note(error)), ()))
 
 
-def end_with_writer(read_end: int) -> None:
+def end_when_pipe_closes(read_end: int) -> None:
     """Has the system end this process when nobody holds the other end of a pipe any more, into which nobody writes. A
     thread would need its turn, which a loop in C does not give."""
     import fcntl
@@ -526,13 +537,13 @@ _PLACE = re.compile(r'^  File "(.*)", line (\d+) in (.+)$', re.MULTILINE)
 _OWN = f"{Path(__file__).parents[1]}/"
 
 
-class Stack:
+class CrashStackPipe:
     """The pipe, made before the fork. Each of the two processes calls its own method after it."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
 
-    def of_this_process(self) -> None:
+    def set_up_in_child(self) -> None:
         """In the child: has a crash written into the pipe, and no file of its memory."""
         import resource
 
@@ -540,11 +551,11 @@ class Stack:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         faulthandler.enable(self._write, all_threads=False)
 
-    def of_child(self) -> None:
+    def set_up_in_parent(self) -> None:
         """In the parent."""
         os.close(self._write)
 
-    def places(self) -> str:
+    def read_crash_places(self) -> str:
         """The stack of a child that ends, as in ": ag.py:3 in spin", with a line for each further place. Empty if the
         child wrote none."""
         poll, text = select.poll(), b""

@@ -6,25 +6,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from chaoslab.base.identity import nth_trial
+from chaoslab.base.identity import make_nth_trial_id
 from chaoslab.core.events import RunStarted, VariationTried
-from chaoslab.execution.drawn import Redrawn
+from chaoslab.execution.drawn import RedrawableRun
 from chaoslab.execution.exploring import Subject
-from chaoslab.execution.pipeline import write_run
+from chaoslab.execution.pipeline import open_run_folder
 from chaoslab.execution.trial import Trial
 from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.runs import Run
-from chaoslab.record.steering import obey
-from chaoslab.search.variation import Tried
+from chaoslab.record.steering import obey_pause_and_stop
+from chaoslab.search.variation import TriedVariation
 
 
 @dataclass(frozen=True)
 class _ExploredRun:
     """The run of an exploration, whose log tells the code that it was made with."""
 
-    spec: Redrawn[Any]
+    spec: RedrawableRun[Any]
 
     @property
     def name(self) -> str:
@@ -34,9 +34,9 @@ class _ExploredRun:
     def now(self) -> str:
         return self.spec.now
 
-    def started(self, trials: int) -> RunStarted:
-        run_started = self.spec.started(trials)
-        return replace(run_started, code={**provenance.code(), **run_started.code})
+    def make_run_started_event(self, trials: int) -> RunStarted:
+        run_started = self.spec.make_run_started_event(trials)
+        return replace(run_started, code={**provenance.collect_versions(), **run_started.code})
 
 
 class SearchJournal:
@@ -48,38 +48,38 @@ class SearchJournal:
         spec = _ExploredRun(subject.run)
         self._spec, self._stack, self._number = spec, ExitStack(), 0
         self.folder: Path | None = None
-        self.recalled: list[Tried] = [] if resume is None else list(_recall_tried(spec, Path(resume)))
+        self.recalled: list[TriedVariation] = [] if resume is None else list(_read_tried_trials(spec, Path(resume)))
         if logs is not None:
             run_folder = Run.create(Path(logs), now=spec.now, name=spec.name)
-            run_folder.make_latest()
+            run_folder.link_as_latest()
             self.folder = run_folder.folder
-            self._book = self._stack.enter_context(write_run(spec, 0, run_folder.folder))
+            self._book = self._stack.enter_context(open_run_folder(spec, 0, run_folder.folder))
             # What goes on may be broken off once more, so this folder alone has to hold all that was tried.
             for tried in self.recalled:
-                self._note(tried)
+                self._write_tried_event(tried)
 
-    def add(self, tried: Tried, trial: Trial) -> str:
+    def add_trial(self, tried: TriedVariation, trial: Trial) -> str:
         """Writes a trial, with what was tried in it; returns its key, empty without a folder. Raises KeyboardInterrupt:
         the run is asked to stop (`record.steering`)."""
         if self.folder is None:
             return ""
-        key = self._key()
+        key = self._make_next_trial_key()
         # Variations share the number of the trial that they vary, and with it a key; in a log each needs its own.
         buffered = [event._replace(trial=key) for event in trial._result.kept]
         buffered.append(
             BufferedEvent.build(buffered[0].writer, buffered[-1].t, key, VariationTried(tried=tried.to_json()))
         )
-        self._book.add(buffered, seconds=trial.seconds, ok=trial._result.ok)
-        obey(self.folder)
+        self._book.write_trial(buffered, seconds=trial.seconds, ok=trial._result.ok)
+        obey_pause_and_stop(self.folder)
         return key
 
-    def _note(self, tried: Tried) -> None:
+    def _write_tried_event(self, tried: TriedVariation) -> None:
         """Writes what came of a trial whose own lines stand in the log that is resumed."""
-        self._book.note(VariationTried(tried=tried.to_json()))
+        self._book.write_event(VariationTried(tried=tried.to_json()))
 
-    def _key(self) -> str:
+    def _make_next_trial_key(self) -> str:
         self._number += 1
-        return nth_trial(self._spec.name, self._number - 1, 1).key
+        return make_nth_trial_id(self._spec.name, self._number - 1, 1).key
 
     def __enter__(self) -> Self:
         return self
@@ -88,18 +88,18 @@ class SearchJournal:
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
 
-def _recall_tried(spec: _ExploredRun, folder: Path) -> list[Tried]:
+def _read_tried_trials(spec: _ExploredRun, folder: Path) -> list[TriedVariation]:
     try:
         history = History.read(folder)
     except FileNotFoundError as error:
         raise ValueError(f"{error}: give the folder of an exploration") from None
-    started = history.first(RunStarted)
+    started = history.find_first_event(RunStarted)
     if started is None:
         raise ValueError(f"{folder} holds no run: give the folder of an exploration")
-    tried_data = [event.tried for _, event in history.of(VariationTried)]
+    tried_data = [event.tried for _, event in history.find_events(VariationTried)]
     if not tried_data:
         raise ValueError(f"{folder} holds a run that is no exploration")
-    own_start = spec.started(0)
+    own_start = spec.make_run_started_event(0)
     name = next(iter(history.records)).run
     # Part by part, since the run's name, a hash of them all, would not say which one differs.
     for field_name, recorded, current in (
@@ -108,8 +108,8 @@ def _recall_tried(spec: _ExploredRun, folder: Path) -> list[Tried]:
     ):
         if recorded != current:
             raise ValueError(f"{folder} cannot be resumed: its {field_name} is {recorded}, and here it is {current}")
-    if changed := provenance.changed(started.code, own_start.code):
+    if changed := provenance.describe_version_changes(started.code, own_start.code):
         raise ValueError(f"{folder} cannot be resumed: {'; '.join(changed)}")
     if name != spec.name:
         raise ValueError(f"{folder} cannot be resumed: its question or its options are other ones")
-    return [Tried.from_json(tried_item) for tried_item in tried_data]
+    return [TriedVariation.from_json(tried_item) for tried_item in tried_data]

@@ -9,10 +9,10 @@ from typing import Protocol, TypeVar
 
 from chaoslab.analysis.verdict.table import ENDED_WELL
 from chaoslab.core import events
-from chaoslab.execution.drawn import Around
+from chaoslab.execution.drawn import WrappedRun
 from chaoslab.execution.spec import Executor, RunSpec, TrialResult, TrialSpec
 from chaoslab.record.log import BufferedEvent, LogLost
-from chaoslab.record.steering import RunSteering, obey
+from chaoslab.record.steering import RunSteering, obey_pause_and_stop
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
 R = TypeVar("R", bound=TrialResult)
@@ -25,15 +25,15 @@ class NamedRun(Protocol):
     def name(self) -> str: ...
     @property
     def now(self) -> str: ...
-    def started(self, trials: int) -> events.RunStarted: ...
+    def make_run_started_event(self, trials: int) -> events.RunStarted: ...
 
 
 @contextmanager
-def write_run(run: NamedRun, trials: int, folder: Path, *, keep: str = "all") -> Iterator[RunWriter]:
+def open_run_folder(run: NamedRun, trials: int, folder: Path, *, keep: str = "all") -> Iterator[RunWriter]:
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
     broken. `keep`: see `RunOptions`. Raises LogLost: the folder cannot be written."""
     with RunWriter(folder, run.name, run.now, keep=keep) as book:
-        book.begin(run.started(trials))
+        book.write_start(run.make_run_started_event(trials))
         reason = "broken"
         try:
             yield book
@@ -47,19 +47,19 @@ def write_run(run: NamedRun, trials: int, folder: Path, *, keep: str = "all") ->
             raise
         finally:
             if reason:
-                book.end(reason)
+                book.write_end(reason)
 
 
 @dataclass(frozen=True)
-class SteeredRun(Around[RunSpec[R]]):
+class SteeredRun(WrappedRun[RunSpec[R]]):
     """The run without the faults that somebody has switched off meanwhile. `folder`: that of the run, which each
     process looks into before a trial."""
 
     folder: Path
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[TrialSpec], R]]:
-        with self.run.opened() as do:
+    def open_runner(self) -> Iterator[Callable[[TrialSpec], R]]:
+        with self.run.open_runner() as do:
             # Read before each trial, by the process that does it: a switch counts from the next one on.
             yield lambda spec: do(replace(spec, off=tuple(off)) if (off := RunSteering.read(self.folder).off) else spec)
 
@@ -72,19 +72,19 @@ def run_trials(
     the trials and of the executor pass through."""
     spent_usd = 0.0
 
-    def specs() -> Iterator[TrialSpec]:
+    def iterate_specs() -> Iterator[TrialSpec]:
         for number in range(trials) if isinstance(trials, int) else trials:
             # Only where trials go one after the other is this the sum of all before it.
-            yield TrialSpec(number, spent_usd if run.sequential else 0.0)
+            yield TrialSpec(number, spent_usd if run.is_sequential else 0.0)
 
     # Absolute, since an agent may change the directory of the process that looks into it.
     steered_run = run if book is None else SteeredRun(run, book.folder.absolute())
-    with closing(executor.map(steered_run, specs())) as trial_results:
+    with closing(executor.map(steered_run, iterate_specs())) as trial_results:
         for result in trial_results:
             spent_usd = result.spent_usd
             if book is not None and book.keep == "all":
-                book.add(result.kept, seconds=result.seconds, ok=result.ok)
-                obey(book.folder)
+                book.write_trial(result.kept, seconds=result.seconds, ok=result.ok)
+                obey_pause_and_stop(book.folder)
             try:
                 yield result
             finally:  # whoever takes it may rule that it did not end well
@@ -93,13 +93,13 @@ def run_trials(
                     # What landed after the answer lies behind the trial's own seconds.
                     seconds = max([result.seconds, *(event.t for event in buffered)])
                     if not result.wanted and result.outcome in ENDED_WELL:
-                        buffered = drop_story(buffered)
-                    book.add(buffered, seconds=seconds, ok=result.ok)
+                        buffered = summarize_trial_events(buffered)
+                    book.write_trial(buffered, seconds=seconds, ok=result.ok)
             if book is not None and book.keep != "all":
-                obey(book.folder)
+                obey_pause_and_stop(book.folder)
 
 
-def drop_story(buffered: Sequence[BufferedEvent]) -> list[BufferedEvent]:
+def summarize_trial_events(buffered: Sequence[BufferedEvent]) -> list[BufferedEvent]:
     """The events of a trial with one that counts its calls and faults in the place of theirs."""
     calls: Counter[str] = Counter()
     faults_met: dict[str, Counter[str]] = defaultdict(Counter)

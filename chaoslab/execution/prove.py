@@ -7,16 +7,16 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from chaoslab.base.registry import did_you_mean
-from chaoslab.execution._confirming import BY, Confirmation, mark_survived
+from chaoslab.base.registry import suggest_name
+from chaoslab.execution._confirming import BY, FailureConfirmation, make_survived_result
 from chaoslab.execution.explore import Exploration, ExploreArguments, run_exploration
-from chaoslab.execution.exploring import SearchSession, fails_by_verdict, open_session
+from chaoslab.execution.exploring import SearchSession, make_failure_test, open_agent_search
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.trial import NoBaseline
 from chaoslab.seams.functions.mitigations import KINDS
 from chaoslab.search.contrast import LOOKS
 from chaoslab.search.proof import NewCall, Proof, ProofChange
-from chaoslab.search.variation import GOOD, Site, Tried, site_of
+from chaoslab.search.variation import GOOD, Site, TriedVariation, get_injection_site
 
 DEADLINE = "deadline"
 DEADLINE_S = 10.0
@@ -27,9 +27,14 @@ shorter deadline."""
 
 
 def prove(
-    found: Exploration, agent: Any = None, *, mitigation: str = "", accept: Sequence[str] = GOOD,
-    jobs: int = 1, **changed: Any,
-) -> Proof:  # fmt: skip
+    found: Exploration,
+    agent: Any = None,
+    *,
+    mitigation: str = "",
+    accept: Sequence[str] = GOOD,
+    jobs: int = 1,
+    **changed: Any,
+) -> Proof:
     """Explores another agent, or the same with a mitigation around its functions ("key", "no-retry", "read-first",
     "backoff" or "deadline"), and runs the trials of an exploration again with it. `changed`: further options of
     `lab.run` that the other agent needs, such as its `tools`.
@@ -43,26 +48,26 @@ def prove(
     if (agent is None) == (not mitigation):
         raise ValueError("prove takes another agent, or mitigation=, and not both")
     arguments = replace(arguments, **{**({} if agent is None else {"agent": agent}), **changed, "logs": None})
-    fails = fails_by_verdict(accept)
+    fails = make_failure_test(accept)
     change_text = mitigation or f"the agent {getattr(agent, '__qualname__', type(agent).__name__)}"
-    budget = arguments_after(found, arguments)
+    budget = make_changed_arguments(found, arguments)
     return build_proof(
-        found.trials, change_text, lambda: open_with_mitigation(arguments, mitigation, jobs=jobs, fails=fails), budget
+        found.trials, change_text, lambda: open_mitigated_session(arguments, mitigation, jobs=jobs, fails=fails), budget
     )
 
 
-def open_with_mitigation(
+def open_mitigated_session(
     arguments: RunArguments, mitigation: str, **options: Any
 ) -> AbstractContextManager[SearchSession]:
     """The session of an agent with this mitigation; empty for none. Raises LookupError: there is no such mitigation."""
     if mitigation and mitigation not in MITIGATIONS:
-        raise LookupError(f"no mitigation is called '{mitigation:.40}': {did_you_mean(mitigation, MITIGATIONS)}")
+        raise LookupError(f"no mitigation is called '{mitigation:.40}': {suggest_name(mitigation, MITIGATIONS)}")
     if mitigation == DEADLINE:
-        return open_session(replace(arguments, timeout_s=min(DEADLINE_S, arguments.timeout_s)), **options)
-    return open_session(arguments, **options, mitigation=mitigation)
+        return open_agent_search(replace(arguments, timeout_s=min(DEADLINE_S, arguments.timeout_s)), **options)
+    return open_agent_search(arguments, **options, mitigation=mitigation)
 
 
-def arguments_after(exploration: Exploration, arguments: ExploreArguments) -> ExploreArguments:
+def make_changed_arguments(exploration: Exploration, arguments: ExploreArguments) -> ExploreArguments:
     """The arguments with which the changed agent is explored. An exploration that went on where another was had a
     budget of its own."""
     trials = max(arguments.trials, 2 * len(exploration.trials))
@@ -70,7 +75,7 @@ def arguments_after(exploration: Exploration, arguments: ExploreArguments) -> Ex
 
 
 def build_proof(
-    before: Sequence[Tried],
+    before: Sequence[TriedVariation],
     change_text: str,
     open_changed_session: Callable[[], AbstractContextManager[SearchSession]],
     arguments: ExploreArguments,
@@ -82,17 +87,21 @@ def build_proof(
         with open_changed_session() as trials:
             after = run_exploration(trials, arguments)
             tried_after = after.map.known
-            confirmation = Confirmation(trials, tried_after.calm)
-            todo = [earlier_tried for earlier_tried in before if tried_after.of(earlier_tried.variation) is None]
+            confirmation = FailureConfirmation(trials, tried_after.calm)
+            todo = [
+                earlier_tried for earlier_tried in before if tried_after.find_trial(earlier_tried.variation) is None
+            ]
             numbers = [earlier_tried.chance for earlier_tried in todo]
-            rerun_results = trials.tried([earlier_tried.variation for earlier_tried in todo], "prove", numbers=numbers)
+            rerun_results = trials.assess_variations(
+                [earlier_tried.variation for earlier_tried in todo], "prove", numbers=numbers
+            )
             reruns = {tried.variation.key: tried for tried, _ in rerun_results}
             for tried_before in before:
-                tried_now = tried_after.of(tried_before.variation) or _confirm_change(
+                tried_now = tried_after.find_trial(tried_before.variation) or _confirm_new_failure(
                     reruns[tried_before.variation.key], tried_before, confirmation
                 )
                 if tried_before.failed and not tried_now.failed:
-                    tried_now = _find_failing(tried_now, trials, confirmation) or tried_now
+                    tried_now = _find_failing_rerun(tried_now, trials, confirmation) or tried_now
                 built.changes.append(ProofChange(tried_before, tried_now))
             built.new = _find_new_calls(before, after)
     except NoBaseline as error:
@@ -100,35 +109,41 @@ def build_proof(
     return built
 
 
-def _confirm_change(after: Tried, before: Tried, confirmation: Confirmation) -> Tried:
+def _confirm_new_failure(
+    after: TriedVariation, before: TriedVariation, confirmation: FailureConfirmation
+) -> TriedVariation:
     """The trial; as survived if it failed where it did not before, and its faults are not the cause."""
     if before.failed or not after.failed:
         return after
-    contrast, reruns = confirmation.contrast(after)
-    return after if contrast.holds else mark_survived(after, reruns)
+    contrast, reruns = confirmation.measure_contrast(after)
+    return after if contrast.holds else make_survived_result(after, reruns)
 
 
-def _find_failing(passed: Tried, trials: SearchSession, confirmation: Confirmation) -> Tried | None:
+def _find_failing_rerun(
+    passed: TriedVariation, trials: SearchSession, confirmation: FailureConfirmation
+) -> TriedVariation | None:
     """The trial on other chance, where the agent draws, if it fails there. One that is not seen to fail is closed."""
-    if not confirmation.draws(passed):
+    if not confirmation.is_nondeterministic(passed):
         return None
     numbers = range(passed.chance + 1, passed.chance + LOOKS[0])
-    reruns = trials.tried([passed.variation] * len(numbers), BY, numbers=numbers)
+    reruns = trials.assess_variations([passed.variation] * len(numbers), BY, numbers=numbers)
     failures = [tried for tried, _ in reruns if tried.failed]
-    return next((candidate for candidate in failures if confirmation.contrast(candidate)[0].holds), None)
+    return next((candidate for candidate in failures if confirmation.measure_contrast(candidate)[0].holds), None)
 
 
-def _find_new_calls(before: Sequence[Tried], after: Exploration) -> list[NewCall]:
+def _find_new_calls(before: Sequence[TriedVariation], after: Exploration) -> list[NewCall]:
     """The calls that no trial made before, with what came of the faults at them."""
-    known_sites = {site for tried_before in before for site in tried_before.sites}
-    cells: dict[Site, list[Tried | None]] = {}
+    known_sites = {site for tried_before in before for site in tried_before.attempt_sites}
+    cells: dict[Site, list[TriedVariation | None]] = {}
     for row, _, tried in after.map.cells:
         if row.site not in known_sites and not row.lasts:
             cells.setdefault(row.site, []).append(tried)
     causes = {site: list[str]() for site in cells}
     for failure in after.failures:
         for site in {
-            site_of(cell_result) for cell_result in failure.variation.injections if len(cell_result.calls) == 1
+            get_injection_site(cell_result)
+            for cell_result in failure.variation.injections
+            if len(cell_result.calls) == 1
         } & cells.keys():
             causes[site].append(str(failure))
     return [

@@ -16,7 +16,7 @@ INVALID_RATE = 0.05
 """The share of trials that may be invalid if none is stated: none of ten, ten of two hundred."""
 
 
-def is_of_one_process(world: str | None) -> bool:
+def is_single_process(world: str | None) -> bool:
     """Tells if all parts of the lab in this world are in the process that runs it."""
     return world == "virtual"
 
@@ -81,10 +81,10 @@ class TrialResult(Protocol):
 class Work(Protocol[S_contra, R_co]):
     """Work for an executor: picklable, and equal in every process."""
 
-    def named(self, spec: S_contra, /) -> str:
+    def get_spec_name(self, spec: S_contra, /) -> str:
         """The name of one part of the work, as users know it."""
 
-    def opened(self) -> AbstractContextManager[Callable[[S_contra], R_co]]:
+    def open_runner(self) -> AbstractContextManager[Callable[[S_contra], R_co]]:
         """A context that gives a function which carries out one part of the work in this process."""
 
 
@@ -100,10 +100,10 @@ class RunSpec(Work[TrialSpec, R_co], Protocol[R_co]):
         """The wall clock's time at the start of the first trial, in ISO 8601."""
 
     @property
-    def sequential(self) -> bool:
+    def is_sequential(self) -> bool:
         """True if a trial depends on the spending of earlier ones; trials then cannot run in parallel."""
 
-    def started(self, trials: int) -> RunStarted:
+    def make_run_started_event(self, trials: int) -> RunStarted:
         """The first event of a run with that many trials. If a replay is possible, this event is enough for it."""
 
 

@@ -13,27 +13,27 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from chaoslab.analysis.measures.idle import IdleInjections, describe_idle
+from chaoslab.analysis.measures.idle import IdleInjections, describe_idle_in_trial
 from chaoslab.analysis.measures.incidents import Incident, find_incidents, severity_key
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.table import Outcome, Verdict
-from chaoslab.base.durations import duration
-from chaoslab.base.jsonable import line
-from chaoslab.base.terminal import clean
-from chaoslab.config.settings import name_secrets
+from chaoslab.base.durations import format_duration
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.base.terminal import clean_text
+from chaoslab.config.settings import register_secret_names
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.execution._checked import build_spec
+from chaoslab.execution._checked import build_agent_spec
 from chaoslab.execution.agents._baseline import NoBaseline as NoBaseline
-from chaoslab.execution.agents._baseline import find_answer_text, find_end_state, list_effects_given, run_baseline
+from chaoslab.execution.agents._baseline import find_answer_text, find_end_state, list_effect_dicts, run_baseline
 from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.agents._run import AgentSpec
 from chaoslab.execution.agents._trial_record import STOPPED
-from chaoslab.execution.drawn import Around, Drawn, DrawnRun
+from chaoslab.execution.drawn import DrawnPlan, DrawnRun, WrappedRun
 from chaoslab.execution.forked import make_executor
-from chaoslab.execution.judging import Judge, add_opinions
-from chaoslab.execution.options import RunArguments, RunManyArguments, check_number, takes_arguments
-from chaoslab.execution.pipeline import run_trials, write_run
+from chaoslab.execution.judging import Judge, add_judge_opinions
+from chaoslab.execution.options import RunArguments, RunManyArguments, check_number, spread_argument_object
+from chaoslab.execution.pipeline import open_run_folder, run_trials
 from chaoslab.execution.spec import REAL_LIMIT_S, Executor, RunSpec, TrialSpec
 from chaoslab.execution.trials import Trials
 from chaoslab.record.history import History
@@ -91,9 +91,9 @@ class Trial:
     @property
     def drew(self) -> bool:
         """True if the agent, or a program that it calls, drew chance of its own (in virtual time)."""
-        return any(event.drew for _, event in self.history.of(events.PromptFinished))
+        return any(event.drew for _, event in self.history.find_events(events.PromptFinished))
 
-    def _events(self) -> Iterator[events.Event]:
+    def _iterate_events(self) -> Iterator[events.Event]:
         """The events without records, which the history makes of them: to be read once, and instead of it."""
         event_iterator: Iterator[events.Event] = self._result.book.events()
         return event_iterator
@@ -103,14 +103,16 @@ class Trial:
         """The trial's events as records in time order; it prints as the story."""
         from chaoslab.reports.show import Story
 
-        return Story.of_history(self._result.history)
+        return Story.from_history(self._result.history)
 
     @cached_property
     def verdict(self) -> Verdict:
         """The outcome, the reason for it, and a text for each harm."""
         verdict_there: Verdict | None = getattr(self._result, "verdict", None)
         # The verdict that came with the result was reached where the trial ran, without the judge.
-        return verdict_there if verdict_there is not None and self.opinion is None else judge(self.history, self.key)
+        return (
+            verdict_there if verdict_there is not None and self.opinion is None else judge_trial(self.history, self.key)
+        )
 
     @property
     def met(self) -> tuple[str, ...]:
@@ -118,7 +120,7 @@ class Trial:
         witnessed_there: tuple[str, ...] | None = getattr(self._result, "met", None)
         if witnessed_there is not None:
             return witnessed_there
-        return tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
+        return tuple(event.injection for _, event in self.history.find_events(events.FaultWitnessed))
 
     @property
     def outcome(self) -> Outcome:
@@ -145,7 +147,7 @@ class Trial:
         from chaoslab.reports import show
 
         warnings = (f"warning: {warning}\n" for warning in self.warnings)
-        return clean("".join([show.render_stories(self.history), *warnings]))
+        return clean_text("".join([show.render_stories(self.history), *warnings]))
 
     # Else `assert trial` would pass whatever came of it.
     def __bool__(self) -> NoReturn:
@@ -155,7 +157,7 @@ class Trial:
     def effects(self) -> list[dict[str, Any]]:
         """The agent's effects, each as `{"effect": <function>, <parameter>: <argument>, …}`, like those given as
         `effects=`. An effect of a service is named after the request, as in "POST /orders"."""
-        return list_effects_given(self.history, self.key)
+        return list_effect_dicts(self.history, self.key)
 
     @property
     def end_state(self) -> Any:
@@ -179,7 +181,7 @@ class Trial:
         result_warnings = self._result.warnings
         if not self.calls_known:
             return tuple(result_warnings)
-        return (*result_warnings, *describe_idle(self.history, self.plan.injections))
+        return (*result_warnings, *describe_idle_in_trial(self.history, self.plan.injections))
 
     @property
     def calls_known(self) -> bool:
@@ -188,13 +190,13 @@ class Trial:
 
     def __str__(self) -> str:
         """The outcome and its reason in one line; `story` has the details."""
-        return line(f"{self.key} {self.outcome} after {duration(self.seconds)}: {self.why}", LINE_MAX)
+        return to_one_line(f"{self.key} {self.outcome} after {format_duration(self.seconds)}: {self.why}", LINE_MAX)
 
     def __repr__(self) -> str:
-        return line(f"Trial({self.key}, {self.outcome}: {self.why}", LINE_MAX - 1) + ")"
+        return to_one_line(f"Trial({self.key}, {self.outcome}: {self.why}", LINE_MAX - 1) + ")"
 
 
-@takes_arguments(RunArguments)
+@spread_argument_object(RunArguments)
 def run(arguments: RunArguments) -> Trial:
     """Runs one trial of an agent, and returns its result even if the agent fails. The agent's code is not edited: its
     functions are swapped during the trial.
@@ -218,9 +220,9 @@ def run(arguments: RunArguments) -> Trial:
     Warns:
         NothingHit: a fault hit or changed nothing, as in `Trial.warnings`.
     """
-    (trial,) = run_numbered(arguments, range(1))
-    for message in describe_idle(trial.history, trial.plan.injections) if trial.calls_known else ():
-        # 3: the line that called `run`, behind `takes_arguments`.
+    (trial,) = run_numbered_trials(arguments, range(1))
+    for message in describe_idle_in_trial(trial.history, trial.plan.injections) if trial.calls_known else ():
+        # 3: the line that called `run`, behind `spread_argument_object`.
         warnings.warn(message, NothingHit, stacklevel=3)
     return trial
 
@@ -229,7 +231,7 @@ class NothingHit(UserWarning):
     """A fault that had to hit has hit or changed nothing in any trial, such as one whose `tool=` fits no call."""
 
 
-@takes_arguments(RunManyArguments)
+@spread_argument_object(RunManyArguments)
 def run_many(arguments: RunManyArguments) -> Trials[Trial]:
     """Runs `trials` trials of an agent, each when the iterator is advanced; `.frame()` makes one table of all. The
     options are those of `run`.
@@ -245,39 +247,46 @@ def run_many(arguments: RunManyArguments) -> Trials[Trial]:
     check_number("trials", arguments.trials, whole=True)
     check_number("jobs", arguments.jobs, whole=True)
     return Trials(
-        _warn_after_last(run_numbered(arguments, range(arguments.trials), jobs=arguments.jobs)), arguments.trials
+        _yield_with_idle_warnings(run_numbered_trials(arguments, range(arguments.trials), jobs=arguments.jobs)),
+        arguments.trials,
     )
 
 
-def _warn_after_last(trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
+def _yield_with_idle_warnings(trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
     """The trials, with a warning after the last about each fault that hit nothing in all of them."""
     idle_injections = IdleInjections()
     with closing(trials):
         for trial in trials:
-            if trial.calls_known and idle_injections.wants(trial.plan.injections):
-                idle_injections.take(trial.history, trial.plan.injections)
+            if trial.calls_known and idle_injections.register_injections(trial.plan.injections):
+                idle_injections.add_trial(trial.history, trial.plan.injections)
             yield trial
-    for message in idle_injections.in_words(called=True):
+    for message in idle_injections.describe_idle_injections(called=True):
         warnings.warn(message, NothingHit, stacklevel=3)
 
 
-def run_numbered(
-    arguments: RunArguments, numbers: Sequence[int], *, jobs: int = 1, drawn: Callable[[int], Drawn] | None = None,
+def run_numbered_trials(
+    arguments: RunArguments,
+    numbers: Sequence[int],
+    *,
+    jobs: int = 1,
+    drawn: Callable[[int], DrawnPlan] | None = None,
     apart: bool = False,
-) -> Generator[Trial, None, None]:  # fmt: skip
+) -> Generator[Trial, None, None]:
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
     trial by its number, in place of the faults. `apart`: no trial, nor the twin, is run in this process, so that the
     end of its process is not the end of this one. Raises WorkerLost: `apart`, and the process that does a trial
     ended."""
-    spec, wants_twin, logs = build_spec(arguments)
-    judge = Judge.of(arguments.judge)
-    raw_trials = _run_all(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart)
-    trials = add_opinions(_with_arguments(arguments, raw_trials), judge)
+    spec, wants_twin, logs = build_agent_spec(arguments)
+    judge = Judge.from_option(arguments.judge)
+    raw_trials = _run_all_trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart)
+    trials = add_judge_opinions(_attach_run_arguments(arguments, raw_trials), judge)
     _running.add(trials)
     return trials
 
 
-def _with_arguments(arguments: RunArguments, trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
+def _attach_run_arguments(
+    arguments: RunArguments, trials: Generator[Trial, None, None]
+) -> Generator[Trial, None, None]:
     with closing(trials):
         for trial in trials:
             trial.asked = arguments
@@ -288,20 +297,26 @@ _running: WeakSet[Generator[Trial, None, None]] = WeakSet()
 
 
 @atexit.register
-def _end_all() -> None:
+def _close_running_trials() -> None:
     """Ends the trials that nobody has ended, while there is an interpreter to do it."""
     for trials in list(_running):
         with suppress(ValueError):  # the process ends within one of them
             trials.close()
 
 
-def _run_all(
-    spec: AgentSpec, numbers: Sequence[int], jobs: int, *, wants_twin: bool, logs: Path | None,
-    drawn: Callable[[int], Drawn] | None = None, apart: bool = False,
-) -> Generator[Trial, None, None]:  # fmt: skip
-    twin, jobs = None, 1 if spec.sequential else jobs
-    at_once = spec.sequential or spec.options.world == "local"
-    limit_s = spec.limit_s
+def _run_all_trials(
+    spec: AgentSpec,
+    numbers: Sequence[int],
+    jobs: int,
+    *,
+    wants_twin: bool,
+    logs: Path | None,
+    drawn: Callable[[int], DrawnPlan] | None = None,
+    apart: bool = False,
+) -> Generator[Trial, None, None]:
+    twin, jobs = None, 1 if spec.is_sequential else jobs
+    at_once = spec.is_sequential or spec.options.world == "local"
+    limit_s = spec.real_time_limit_s
     if spec.options.real_limit_s != REAL_LIMIT_S and not (apart or spec.options.isolate):
         raise ValueError(
             f"real_limit_s is {spec.options.real_limit_s:g}: only a process of its own can be ended: give "
@@ -309,16 +324,16 @@ def _run_all(
         )
     alone = make_executor(1, limit_s if apart and not spec.options.isolate else None, at_once=at_once)
     with ExitStack() as stack:
-        name_secrets(spec.options.secret_names or ())
-        stack.enter_context(spec.prepared())  # forked workers inherit it
+        register_secret_names(spec.options.secret_names or ())
+        stack.enter_context(spec.prepare_world())  # forked workers inherit it
         if wants_twin:
             twin, spec = run_baseline_twin(spec, alone)
         book = folder = None
         if logs is not None:
             run_folder = Run.create(logs, now=spec.now, name=spec.name)
-            run_folder.make_latest()
+            run_folder.link_as_latest()
             folder = run_folder.folder
-            book = stack.enter_context(write_run(spec, len(numbers), folder, keep=spec.options.keep))
+            book = stack.enter_context(open_run_folder(spec, len(numbers), folder, keep=spec.options.keep))
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
         if jobs > 1:
             # Judged where it ran: else this process would read the events of all others.
@@ -327,20 +342,20 @@ def _run_all(
         trial_results = stack.enter_context(closing(run_trials(run, numbers, executor=pool, book=book)))
         for number, result in zip(numbers, trial_results, strict=True):
             plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(number).injections)
-            yield make_trial(result, plan.without(result.off), twin, folder)
+            yield make_trial(result, plan.with_injections_off(result.off), twin, folder)
 
 
 @dataclass(frozen=True)
-class JudgedRun(Around[RunSpec[AgentResult]]):
+class JudgedRun(WrappedRun[RunSpec[AgentResult]]):
     """A run whose trials are judged in the process that does them, so that the process which takes them only counts.
     `lines`: the lines of the run's log are spelled out there too."""
 
     lines: bool
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
-        with self.run.opened() as do:
-            yield lambda spec: do(spec).judged(lines=self.lines)
+    def open_runner(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
+        with self.run.open_runner() as do:
+            yield lambda spec: do(spec).add_verdict(lines=self.lines)
 
 
 def make_trial(

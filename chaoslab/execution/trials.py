@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.reports.text import make_one_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class TakenTrial(Protocol):
 T = TypeVar("T", bound=TakenTrial)
 
 
-class _Row:
+class _TrialRow:
     """The rest of a trial that was taken. The trial itself is not kept, so its verdict is unknown if nobody asked."""
 
     __slots__ = ("_trial", "_verdict", "key", "seconds")
@@ -49,7 +49,7 @@ class _Row:
         self._verdict: Verdict | None = None
         self.key, self.seconds = trial.key, trial.seconds
 
-    def keep(self) -> None:
+    def keep_verdict(self) -> None:
         """Keeps the verdict if the trial was judged."""
         trial = self._trial()
         if trial is not None:
@@ -62,19 +62,24 @@ class _Row:
         return self._verdict if trial is None else trial.verdict
 
     @property
-    def settled(self) -> bool:
+    def is_verdict_final(self) -> bool:
         """True if its verdict is what it will be: it was kept, or nobody can ask any more."""
         return self._verdict is not None or self._trial() is None
 
     @property
-    def name(self) -> str:
+    def outcome_name(self) -> str:
         verdict = self.verdict
         return "not judged" if verdict is None else str(verdict.outcome)
 
     @property
     def cells(self) -> tuple[str, ...]:
         verdict = self.verdict
-        return (self.key, self.name, duration(self.seconds), "" if verdict is None else make_one_line(verdict.why, WHY))
+        return (
+            self.key,
+            self.outcome_name,
+            format_duration(self.seconds),
+            "" if verdict is None else make_one_line(verdict.why, WHY),
+        )
 
 
 class Trials(Iterator[T]):
@@ -85,19 +90,19 @@ class Trials(Iterator[T]):
     """
 
     def __init__(self, trials: Generator[T, None, None], count: int) -> None:
-        self._trials, self._asked, self._rows = trials, count, list[_Row]()
-        self._later, self._counted = deque[_Row](), Counter[str]()
+        self._trials, self._asked, self._rows = trials, count, list[_TrialRow]()
+        self._later, self._counted = deque[_TrialRow](), Counter[str]()
         """Those behind the rows of the table: the open ones, and the outcomes of the others."""
 
     def __next__(self) -> T:
         last = self._later or self._rows
         if last:
             # The trial before is let go with this one, so it is known now if somebody judged it.
-            last[-1].keep()
+            last[-1].keep_verdict()
         trial = next(self._trials)
-        while self._later and self._later[0].settled:
-            self._counted[self._later.popleft().name] += 1
-        (self._rows if len(self._rows) < ROWS else self._later).append(_Row(trial))
+        while self._later and self._later[0].is_verdict_final:
+            self._counted[self._later.popleft().outcome_name] += 1
+        (self._rows if len(self._rows) < ROWS else self._later).append(_TrialRow(trial))
         return trial
 
     def __len__(self) -> int:
@@ -136,7 +141,7 @@ class Trials(Iterator[T]):
         rows = [HEADER, *(row.cells for row in self._rows)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows[: len(rows) if self._rows else 0])
-        return "\n".join([self._head, *lines, *self._rest])
+        return "\n".join([self._headline, *lines, *self._omission_notes])
 
     def _repr_html_(self) -> str:
         import html
@@ -146,20 +151,21 @@ class Trials(Iterator[T]):
         )
         header = "".join(f"<th>{name}</th>" for name in HEADER)
         table = f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
-        return f"<p>{html.escape(self._head)}</p>{table}{''.join(f'<p>{html.escape(line)}</p>' for line in self._rest)}"
+        notes = "".join(f"<p>{html.escape(line)}</p>" for line in self._omission_notes)
+        return f"<p>{html.escape(self._headline)}</p>{table}{notes}"
 
     @property
-    def _head(self) -> str:
+    def _headline(self) -> str:
         """The number of those that were run, and their outcomes."""
         if not self._rows:
             return f"{self._asked} trials, none of them run yet: each is run when it is taken, as by list(…)"
-        outcome_counts = Counter(row.name for row in self._rows)
+        outcome_counts = Counter(row.outcome_name for row in self._rows)
         outcome_counts.update(self._counted)
-        outcome_counts.update(row.name for row in self._later)
+        outcome_counts.update(row.outcome_name for row in self._later)
         counts = ", ".join(f"{count} {name}" for name, count in outcome_counts.most_common())
         return f"{outcome_counts.total()} of {self._asked} trials run: {counts}"
 
     @property
-    def _rest(self) -> list[str]:
+    def _omission_notes(self) -> list[str]:
         uncounted = self._counted.total() + len(self._later)
         return [f"… and {uncounted} more"] if uncounted > 0 else []

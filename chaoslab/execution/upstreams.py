@@ -6,37 +6,42 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
-from chaoslab.config.limits import hosts_allowed
-from chaoslab.core.fault import load, trait
+from chaoslab.config.limits import list_allowed_hosts
+from chaoslab.config.settings import copy_environment
+from chaoslab.core.fault import get_trait, load_fault
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.model import formats
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.services.model import ModelHost
-from chaoslab.seams.services.refusals import refuses
+from chaoslab.seams.services.refusals import is_refusing_injection
 from chaoslab.seams.services.seam import ServiceSeam
 
 UPSTREAM_S = 660.0
 """The longest silence of a service, by default, in seconds: beyond that of the SDKs of models (600 s), so that they
 give up by themselves. A stream of events may be silent for any time."""
-MODEL = ModelHost(formats.format_of, formats.errors_of, recorded=True)
+MODEL = ModelHost(formats.find_format, formats.get_error_replies, recorded=True)
 """A service that speaks a model's API, in any format."""
 GRACE_S = 0.5
 """The time for exchanges to end when the trial does, in seconds: an answer may have been sent and not noted yet."""
 
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+"""The variables in which programs look for a proxy; some read the small ones alone."""
 
-def check_clocks(injections: Iterable[Injection]) -> None:
+
+def check_no_clock_faults(injections: Iterable[Injection]) -> None:
     """Checks that no injection moves a wall clock, which real time has but one of. Raises ValueError: one does."""
     for injection in injections:
-        if any(trait(load(choice.fault), "of_clock") for choice in injection.choices):
+        if any(get_trait(load_fault(choice.fault), "of_clock") for choice in injection.choices):
             raise ValueError(
                 f"'{injection.name}' moves a wall clock, and in real time there is one for all: use world='virtual' in "
                 "Python or a scenario"
             )
 
 
-def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> None:
+def check_no_refusals(injections: Iterable[Injection], routes: Iterable[str]) -> None:
     """Checks that no injection refuses connections to a route. Raises ValueError: one does."""
     names = list(routes)
     for injection in injections:
@@ -45,30 +50,30 @@ def check_refusing(injections: Iterable[Injection], routes: Iterable[str]) -> No
                 f"'{injection.name}' stops a process, and a service behind a gateway is none of the lab's: use "
                 "reset_peer or timeout"
             )
-        if refuses(injection) and any(map(injection.covers, names)):
+        if is_refusing_injection(injection) and any(map(injection.covers, names)):
             raise ValueError(
                 f"'{injection.name}' refuses connections, and a gateway has taken one before it knows the route: "
                 "use reset_peer"
             )
 
 
-def check_hosts(plan: Plan, routes: Mapping[str, GatewayRoute]) -> None:
+def check_allowed_hosts(plan: Plan, routes: Mapping[str, GatewayRoute]) -> None:
     """Checks that the faults of a plan with limits hit loopback alone, or the hosts that these name. Raises ValueError:
     one would hit another."""
-    allowed = hosts_allowed(plan.limits)
+    allowed = list_allowed_hosts(plan.limits)
     # In the shadow nothing is hit, whatever the host.
     if allowed is None or any(limit.shadow for limit in plan.limits):
         return
     for injection in plan.injections:
         for route in routes.values():
-            if injection.may_hit and injection.covers(route.name) and not route.near and route.host not in allowed:
+            if injection.may_hit and injection.covers(route.name) and not route.is_local and route.host not in allowed:
                 raise ValueError(
                     f"'{injection.name}' would hit {route.host}, and limits allow loopback alone and the hosts that "
                     "they name: add it to `hosts` of the limits, or to the file of --hosts"
                 )
 
 
-def check_bases(routes: Mapping[str, GatewayRoute]) -> None:
+def check_route_paths(routes: Mapping[str, GatewayRoute]) -> None:
     """Checks that no provider's path would stand twice in an address. Raises ValueError: a route has it already."""
     for provider in formats.PROVIDERS:
         name, path = provider.name, provider.added
@@ -77,22 +82,27 @@ def check_bases(routes: Mapping[str, GatewayRoute]) -> None:
             raise ValueError(f"the route {name} goes to {url}{path}, and its SDK adds {path} itself: give {url}")
 
 
-def is_of_model(route: GatewayRoute) -> bool:
+def is_model_route(route: GatewayRoute) -> bool:
     """True for a route that is known for a model's before it is asked."""
     is_named = route.name == "model" or any(route.name == provider.name for provider in formats.PROVIDERS)
-    return is_named or formats.provider_of(route.host) is not None or formats.provider_of(route.name) is not None
+    return is_named or formats.find_provider(route.host) is not None or formats.find_provider(route.name) is not None
 
 
 @contextmanager
 def open_gateway(
-    routes: Mapping[str, GatewayRoute], seam: ServiceSeam, *, port: int = 0, ports: Mapping[str, int] | None = None,
-    timeout_s: float = UPSTREAM_S, proxy: tuple[int, str] | None = None,
-) -> Iterator[tuple[str, Gateway]]:  # fmt: skip
+    routes: Mapping[str, GatewayRoute],
+    seam: ServiceSeam,
+    *,
+    port: int = 0,
+    ports: Mapping[str, int] | None = None,
+    timeout_s: float = UPSTREAM_S,
+    proxy: tuple[int, str] | None = None,
+) -> Iterator[tuple[str, Gateway]]:
     """A context with listeners on loopback, one for all routes, one for each of `ports`, and that of the `proxy`; gives
     the first one's address. Those of the others are the gateway's `addresses`. Raises OSError: a port is taken."""
     from chaoslab.seams.gateway.engine import run_gateway
 
-    seam.told_model = lambda request: MODEL if formats.asks_model(request.path, request.body) else None
+    seam.told_model = lambda request: MODEL if formats.is_model_request(request.path, request.body) else None
     shared = Gateway(routes, seam, threading.Lock(), timeout_s)
     with ExitStack() as stack:
         listeners = {"": stack.enter_context(_open_listener(port, "another --port"))}
@@ -108,12 +118,12 @@ def open_gateway(
             number, proxy_route = proxy
             serve_proxy = ForwardProxy(
                 shared, stack.enter_context(_open_listener(number, "another --proxy-port")), proxy_route
-            ).serve
+            ).accept_connections
         stack.enter_context(run_gateway(shared, listeners, serve_proxy))
         yield shared.address, shared
 
 
-def provider_variables(routes: Mapping[str, GatewayRoute], url: Callable[[str], str]) -> dict[str, str]:
+def make_provider_variables(routes: Mapping[str, GatewayRoute], url: Callable[[str], str]) -> dict[str, str]:
     """The variables in which the SDKs of models' providers look for an address, with those of the gateway. `url`: the
     address of a route."""
     variables = {}
@@ -125,11 +135,28 @@ def provider_variables(routes: Mapping[str, GatewayRoute], url: Callable[[str], 
     return variables
 
 
-def bypass_proxy(environment: Mapping[str, str]) -> dict[str, str]:
+def make_no_proxy_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables by which programs ask this machine without a proxy, since the gateway is on it."""
     exceptions = {name: environment.get(name, "") for name in ("NO_PROXY", "no_proxy")}
     # In addition: what the user has excepted stays so.
     return {name: ",".join(filter(None, (hosts, "127.0.0.1,localhost"))) for name, hosts in exceptions.items()}
+
+
+def write_proxy_variables(shared: Gateway, folder: str, *, near: bool) -> dict[str, str]:
+    """The variables by which programs ask over the gateway's proxy and believe in its authority, whose certificates are
+    written into the folder; none without a proxy. `near`: this machine is asked over it too."""
+    from chaoslab.seams.gateway.trust import VARIABLES
+
+    if shared.trust is None:
+        return {}
+    bundle = Path(folder, "certificates.pem")
+    bundle.write_text(shared.trust.build_ca_bundle(copy_environment()), encoding="utf-8")
+    return {
+        **dict.fromkeys(PROXIES, shared.proxy),
+        **dict.fromkeys(("NO_PROXY", "no_proxy"), "" if near else "127.0.0.1,localhost,::1"),
+        # Node heeds the variables of a proxy only if this one is set.
+        **dict.fromkeys(VARIABLES, str(bundle)), "NODE_USE_ENV_PROXY": "1",
+    }  # fmt: skip
 
 
 def _open_listener(port: int, instead: str) -> socket.socket:

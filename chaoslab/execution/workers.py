@@ -40,7 +40,7 @@ _executor_factory: ContextVar[ExecutorFactory | None] = ContextVar("spread", def
 
 
 @contextmanager
-def use_executor(elsewhere: ExecutorFactory) -> Iterator[None]:
+def use_executor_factory(elsewhere: ExecutorFactory) -> Iterator[None]:
     """A context in which what asks for several processes gets this executor."""
     before = _executor_factory.set(elsewhere)
     try:
@@ -49,28 +49,28 @@ def use_executor(elsewhere: ExecutorFactory) -> Iterator[None]:
         _executor_factory.reset(before)
 
 
-def child_executor(limit_s: float | None, heard: TellNews) -> Executor | None:
-    """The executor of `use_executor`; None outside of it."""
+def make_configured_executor(limit_s: float | None, heard: TellNews) -> Executor | None:
+    """The executor of `use_executor_factory`; None outside of it."""
     make_executor = _executor_factory.get()
     return None if make_executor is None else make_executor(limit_s, heard)
 
 
 @dataclass(frozen=True)
-class InProcess:
+class InProcessExecutor:
     """An executor in this process. A trial begins only after the result of the last was taken. `heard` is entered
     before each trial: an interrupt does no harm there."""
 
     heard: TellNews = nullcontext
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
-        with work.opened() as do:
+        with work.open_runner() as do:
             for spec in specs:
                 with self.heard():
                     pass
                 yield do(spec)
 
 
-class KeptOpen:
+class KeptOpenExecutor:
     """An executor in this process for trials that are asked for one at a time: it leaves their work open until `close`.
     To open it takes about as long as a trial, since every place of a function that is swapped is looked for."""
 
@@ -83,7 +83,7 @@ class KeptOpen:
         for spec in specs:
             if self._do is None or self._work is not work:
                 self.close()
-                self._do, self._work = self._stack.enter_context(work.opened()), work
+                self._do, self._work = self._stack.enter_context(work.open_runner()), work
             try:
                 result = self._do(spec)
             except BaseException:
@@ -127,15 +127,15 @@ class ChunkResult(Generic[R_co]):
             return cls(pickle.dumps([]), NotPicklable(UNSENT.format(unsent)))
 
     @property
-    def done(self) -> list[R_co]:
+    def unpacked_results(self) -> list[R_co]:
         try:
             chunk_items: list[R_co] = pickle.loads(self.sent)
         except Exception as error:
             raise NotPicklable(UNSENT.format(error)) from error
         return chunk_items
 
-    def of_it(self) -> Iterator[R_co]:
-        yield from self.done
+    def iterate_results(self) -> Iterator[R_co]:
+        yield from self.unpacked_results
         if self.error is not None:
             raise self.error
 
@@ -151,16 +151,16 @@ def unpack_work(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
     return work
 
 
-def with_traceback_note(error: BaseException) -> BaseException:
+def add_traceback_note(error: BaseException) -> BaseException:
     """The error, with a note of its traceback."""
     traceback_text = "".join(traceback.format_exception(error)).rstrip()
-    portable_error = make_portable(error, traceback_text)
+    portable_error = make_picklable_error(error, traceback_text)
     if portable_error is error:
         error.add_note(f"in a worker:\n{traceback_text}")
     return portable_error
 
 
-def make_portable(error: BaseException, otherwise: str) -> BaseException:
+def make_picklable_error(error: BaseException, otherwise: str) -> BaseException:
     """The error itself if another process can unpickle it, else a RuntimeError with the text `otherwise`."""
     try:
         if type(pickle.loads(pickle.dumps(error))) is type(error):

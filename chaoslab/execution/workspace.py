@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaoslab.base.identity import digest
-from chaoslab.base.jsonable import show_value
+from chaoslab.base.identity import hash_value
+from chaoslab.base.jsonable import repr_one_line
 from chaoslab.base.snapshots import Entry, compare_snapshots, take_snapshot
-from chaoslab.config.settings import with_variables
+from chaoslab.config.settings import set_variables
 from chaoslab.core.events import FILES, Effect
 
 VARIABLE = "CHAOSLAB_FILES"
@@ -23,10 +23,10 @@ def parse_folder(value: str | os.PathLike[str], *, option: str = "files") -> Pat
     """The folder of that name. Raises ValueError: it is none, or this platform has no locks of files."""
     folder = Path(value).resolve()
     if not folder.is_dir():
-        raise ValueError(f"{option} is {show_value(str(value))}: it should be a folder that is there")
+        raise ValueError(f"{option} is {repr_one_line(str(value))}: it should be a folder that is there")
     if folder == Path(folder.anchor) or Path(tempfile.gettempdir()).resolve().is_relative_to(folder):
         raise ValueError(
-            f"{option} is {show_value(str(value))}: name the project's own folder, of which a copy is made"
+            f"{option} is {repr_one_line(str(value))}: name the project's own folder, of which a copy is made"
         )
     if os.name != "posix":
         raise ValueError(f"{option} needs Linux or macOS, where a trial has a process of its own")
@@ -65,7 +65,7 @@ def open_workspace(source: Path, *, enters: bool = True) -> Iterator[Workspace]:
     Raises OSError: no copy can be made."""
     import fcntl  # no such locks on Windows, where `parse_folder` refuses
 
-    home = Path(tempfile.gettempdir()).resolve() / f"chaoslab-files-{os.getuid()}" / digest([str(source)])
+    home = Path(tempfile.gettempdir()).resolve() / f"chaoslab-files-{os.getuid()}" / hash_value([str(source)])
     home.parent.mkdir(mode=0o700, exist_ok=True)
     if home.parent.stat().st_uid != os.getuid():
         raise PermissionError(f"{home.parent} is another user's: name another folder in TMPDIR")
@@ -74,18 +74,18 @@ def open_workspace(source: Path, *, enters: bool = True) -> Iterator[Workspace]:
     with (home / "lock").open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _remove_tree(folder)  # a trial that was killed leaves it
-        shutil.copytree(source, folder, symlinks=True, ignore=_list_special)
+        shutil.copytree(source, folder, symlinks=True, ignore=_list_special_files)
         workspace = Workspace(folder, take_snapshot(folder), source)
         os.chdir(folder if enters else current)
         try:
-            with with_variables({VARIABLE: str(folder)}):
+            with set_variables({VARIABLE: str(folder)}):
                 yield workspace
         finally:
             os.chdir(current)
             _remove_tree(folder)
 
 
-def _list_special(parent: str, names: list[str]) -> list[str]:
+def _list_special_files(parent: str, names: list[str]) -> list[str]:
     """The names of what holds no bytes, such as a pipe."""
     modes = {name: Path(parent, name).lstat().st_mode for name in names}
     return [
@@ -96,7 +96,7 @@ def _list_special(parent: str, names: list[str]) -> list[str]:
 def _remove_tree(folder: Path) -> None:
     """Removes a folder, also one whose files may not be written."""
 
-    def unlock(remove: object, path: str, _: object) -> None:  # noqa: ARG001
+    def unlock_and_remove(remove: object, path: str, _: object) -> None:  # noqa: ARG001
         with suppress(OSError):
             os.chmod(Path(path).parent, 0o700)
             if os.path.isdir(path) and not os.path.islink(path):
@@ -106,4 +106,4 @@ def _remove_tree(folder: Path) -> None:
                 os.unlink(path)
 
     if folder.exists():
-        shutil.rmtree(folder, onerror=unlock)
+        shutil.rmtree(folder, onerror=unlock_and_remove)

@@ -13,30 +13,30 @@ from typing import Any, cast
 
 from chaoslab.agent import assembly
 from chaoslab.agent import config as configuration
-from chaoslab.agent.prompts import Prompt, as_data
+from chaoslab.agent.prompts import Prompt, prompts_to_json
 from chaoslab.agent.session import Session, SessionProgress
 from chaoslab.agent.tools import Toolbox
-from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.ledger import make_wish
+from chaoslab.analysis.verdict.judge import judge_trial
+from chaoslab.analysis.verdict.ledger import make_expected_effect
 from chaoslab.analysis.verdict.seen import JUDGED, Twin
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
-from chaoslab.base.identity import TrialId, nth_trial
-from chaoslab.config.settings import Settings, keep_tracing_off
+from chaoslab.base.identity import TrialId, make_nth_trial_id
+from chaoslab.config.settings import Settings, turn_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.core.service_spec import ServiceSpec
-from chaoslab.execution.drawn import Drawn
+from chaoslab.execution.drawn import DrawnPlan
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.flask_tools.app import app_of
-from chaoslab.flask_tools.ledger import Ledger, OneRun
+from chaoslab.flask_tools.app import make_app
+from chaoslab.flask_tools.ledger import Ledger, SingleRunStore
 from chaoslab.flask_tools.service_module import ServiceModule
 from chaoslab.model import endpoint
-from chaoslab.model.prices import cost_usd
+from chaoslab.model.prices import compute_cost_usd
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.record.log import BufferedEvent, MemoryLog, masked
+from chaoslab.record.log import BufferedEvent, MemoryLog, mask_events
 from chaoslab.record.runs import Run
 from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.http.seam import HttpSeam
@@ -44,14 +44,13 @@ from chaoslab.seams.services.app import Wsgi
 from chaoslab.worlds.virtual.machine import context
 from chaoslab.worlds.virtual.machine.machine import STARTS_S, Hung, Machine
 from chaoslab.worlds.virtual.network import serving
-from chaoslab.worlds.virtual.network.in_process_transport import InProcessTransports
 from chaoslab.worlds.virtual.network.lanes import VirtualLanes
 from chaoslab.worlds.virtual.network.network import Network
-from chaoslab.worlds.virtual.network.recorded_targets import Hearing, Recording
+from chaoslab.worlds.virtual.network.recorded_targets import RecordedSockets, Recording, RecordingLog
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 
-endpoint.load()  # once, before this process is copied for its trials
+endpoint.load_reading_rules()  # once, before this process is copied for its trials
 HOST = "127.0.0.1"
 _JUDGED = frozenset(JUDGED)
 _PLAIN = _JUDGED - {events.Effect, events.EndState, events.PromptStarted}
@@ -96,60 +95,62 @@ class LabSpec:
     """The values that were drawn for the only trial, by name."""
 
     @cached_property
-    def asked(self) -> list[Prompt]:
+    def validated_prompts(self) -> list[Prompt]:
         """The prompts."""
         return [Prompt.model_validate(prompt) for prompt in self.prompts]
 
-    def with_drawn(self, drawn: Drawn) -> LabSpec:
+    def with_drawn_plan(self, drawn: DrawnPlan) -> LabSpec:
         """The same run with the plan of one trial."""
-        run = replace(self, plan=drawn.within(self.plan), drawn=drawn.values)
+        run = replace(self, plan=drawn.apply_to_plan(self.plan), drawn=drawn.values)
         if not drawn.waits:
             return run
-        (prompt,) = self.asked
+        (prompt,) = self.validated_prompts
         assert prompt.conversation is not None
-        return replace(run, prompts=as_data([prompt.asking(prompt.conversation.waiting(drawn.waits))]))
+        return replace(
+            run, prompts=prompts_to_json([prompt.with_conversation(prompt.conversation.waiting(drawn.waits))])
+        )
 
-    def named(self, spec: TrialSpec) -> str:
+    def get_spec_name(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""
-        return nth_trial(self.name, spec.number, len(self.prompts)).key
+        return make_nth_trial_id(self.name, spec.number, len(self.prompts)).key
 
     @property
-    def sequential(self) -> bool:
+    def is_sequential(self) -> bool:
         """True if a budget in dollars counts over the whole run."""
         return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
 
-    def started(self, trials: int) -> events.RunStarted:
+    def make_run_started_event(self, trials: int) -> events.RunStarted:
         """The first event of the run."""
-        return assembly.started(self.settings, self.plan, self.asked, trials, self.now)
+        return assembly.make_run_start_event(self.settings, self.plan, self.validated_prompts, trials, self.now)
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
+    def open_runner(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
         """A context that gives a function which runs one of the trials in this process."""
-        with Lab(self).ready() as lab:
-            yield partial(lab.trial, twins=self._twins_of(lab))
+        with Lab(self).install_fakes() as lab:
+            yield partial(lab.run_trial, twins=self._make_twin_cache(lab))
 
     @contextmanager
-    def varied(self) -> Iterator[Callable[[Drawn, TrialSpec], LabResult]]:
+    def open_varied_runner(self) -> Iterator[Callable[[DrawnPlan, TrialSpec], LabResult]]:
         """The same for trials that each have a plan of their own, in one lab. They may have one number, so the services
         forget each of them."""
-        with Lab(self).ready() as lab:
-            twins = self._twins_of(lab)
+        with Lab(self).install_fakes() as lab:
+            twins = self._make_twin_cache(lab)
 
-            def do(drawn: Drawn, spec: TrialSpec) -> LabResult:
-                with lab.aside():
-                    return lab.trial(spec, self.with_drawn(drawn), twins=twins)
+            def run_trial(drawn: DrawnPlan, spec: TrialSpec) -> LabResult:
+                with lab.isolate_trials():
+                    return lab.run_trial(spec, self.with_drawn_plan(drawn), twins=twins)
 
-            yield do
+            yield run_trial
 
-    def _twins_of(self, lab: Lab) -> Twins | None:
-        return Twins(lab) if self.twins and not self.foreign else None
+    def _make_twin_cache(self, lab: Lab) -> TwinCache | None:
+        return TwinCache(lab) if self.twins and not self.foreign else None
 
 
 class Lab:
     """The lab of one process."""
 
     def __init__(self, run: LabSpec) -> None:
-        keep_tracing_off()
+        turn_tracing_off()
         self._spec, self._kept, self._events = run, list[BufferedEvent](), list[events.Event]()
         run_settings, self._ports = run.settings, Ports()
         self._now = datetime.fromisoformat(run.now)
@@ -157,24 +158,27 @@ class Lab:
         self._logs = {name: self._make_log(name) for name in ("agent", "info", "manager", *SERVICES)}
         self._recording = Recording()
         if run.foreign:
-            self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S, events=self._events)
-        modules = {name: ServiceModule.load(name, run_settings) for name in SERVICES}
-        own_apps = {name: app_of(module, OneRun(self._run, self._logs[name])) for name, module in modules.items()}
+            self._logs["info"] = RecordingLog(self._recording, self._kept, origin=STARTS_S, events=self._events)
+        modules = {name: ServiceModule.load(name) for name in SERVICES}
+        own_apps = {
+            name: make_app(module, SingleRunStore(self._run, self._logs[name])) for name, module in modules.items()
+        }
         self._ledgers: list[Ledger] = [app.extensions["ledger"] for app in own_apps.values()]
         all_apps: dict[str, Wsgi] = {**own_apps, MODEL: endpoint.create_app(token_s=run_settings.model_token_ms / 1000)}
-        self._apps = {name: self._recording.app(name) if name in run.foreign else app for name, app in all_apps.items()}
+        self._apps = {
+            name: self._recording.build_app(name) if name in run.foreign else app for name, app in all_apps.items()
+        }
         self.session = self._assemble_session({name: module.service for name, module in modules.items()})
-        waiting = {MODEL} if run_settings.streams or run_settings.model_token_ms else set()
-        self._places = {name: (HOST, self._ports.service(name)) for name in self._apps}
+        self._places = {name: (HOST, self._ports.get_service_port(name)) for name in self._apps}
         # Services listen once, on a network of no trial; each trial's network takes over its listeners.
         self._served = Network(Machine(deadline_s=0.0))
         for name, app in self._apps.items():
-            for port in (self._ports.service(name), self._ports.proxy(name)):
-                serving.serve(self._served, HOST, port, app, waits=name in {*run.foreign, *waiting})
+            for port in (self._ports.get_service_port(name), self._ports.get_proxy_port(name)):
+                serving.serve_application(self._served, HOST, port, app)
 
     @contextmanager
-    def ready(self) -> Iterator[Lab]:
-        """A context with stand-ins for all that is real."""
+    def install_fakes(self) -> Iterator[Lab]:
+        """A context with fakes for all that is real."""
         with Patches():
             yield self
 
@@ -186,8 +190,8 @@ class Lab:
         import httpx
 
         run, chosen = self._spec, self._spec.settings
-        config = configuration.load().model_copy(update={"services": {}})
-        targets = assembly.targets(services, config, self._ports, chosen)
+        config = configuration.load_config().model_copy(update={"services": {}})
+        targets = assembly.make_targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
             plan=run.plan,
             targets=targets,
@@ -195,83 +199,92 @@ class Lab:
             lanes=cast(Any, None),
             log=self._logs["info"],
             clock=system,
-            price=cost_usd,
-            on_call=lambda call_name: context.world().machine.steps.calls.step(f"calls {call_name}", "calls"),
-            ways=InProcessTransports(),
+            price=compute_cost_usd,
+            on_call=lambda call_name: context.get_world().machine.steps.calls.count_step(f"calls {call_name}", "calls"),
+            ways=RecordedSockets(self._recording) if run.foreign else None,
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)
         # Not httpx's own 5 s: the seam keeps the deadline of each target.
         toolbox = Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
-        graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)
+        graph = assembly.build_agent(chosen, targets[MODEL].url, client, toolbox)
         return Session(
-            chosen, config, self._run, seam, toolbox, graph, self._logs["info"], self._logs["agent"], system,
-            SessionProgress(len(run.prompts)), drew=lambda: context.world().drew,
-        )  # fmt: skip
+            chosen,
+            config,
+            self._run,
+            seam,
+            toolbox,
+            graph,
+            self._logs["info"],
+            self._logs["agent"],
+            system,
+            SessionProgress(len(run.prompts)),
+            drew=lambda: context.get_world().drew,
+        )
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def isolate_trials(self) -> Iterator[None]:
         """A context in which the services know of no trial before, and whose trials they forget."""
         with ExitStack() as stack:
             for ledger in self._ledgers:
-                stack.enter_context(ledger.aside())
+                stack.enter_context(ledger.isolate_trial())
             yield
 
-    def calm_trial(self, number: int, run: LabSpec | None = None) -> LabResult:
+    def run_faultless_trial(self, number: int, run: LabSpec | None = None) -> LabResult:
         """Runs the trial with that number, from 0, without faults. The services know of no other, and forget it."""
         run = run or self._spec
-        with self.aside():
-            return self._trial(replace(run, plan=Plan(run.plan.seed)), TrialSpec(number), None)
+        with self.isolate_trials():
+            return self._run_trial(replace(run, plan=Plan(run.plan.seed)), TrialSpec(number), None)
 
-    def trial(self, spec: TrialSpec, run: LabSpec | None = None, *, twins: Twins | None = None) -> LabResult:
+    def run_trial(self, spec: TrialSpec, run: LabSpec | None = None, *, twins: TwinCache | None = None) -> LabResult:
         """Runs one prompt in a world of its own. `run`: the lab's own run with other faults, drawn values or prompts;
         None: as it is. `twins`: the answers to compare with."""
         run = run or self._spec
-        prompt = nth_trial(run.name, spec.number, len(run.prompts)).prompt
-        return self._trial(run, spec, None if twins is None else twins.of(prompt, run, spec.number))
+        prompt = make_nth_trial_id(run.name, spec.number, len(run.prompts)).prompt
+        return self._run_trial(run, spec, None if twins is None else twins.find_or_run_twin(prompt, run, spec.number))
 
-    def _trial(self, run: LabSpec, spec: TrialSpec, twin: Twin | None) -> LabResult:
+    def _run_trial(self, run: LabSpec, spec: TrialSpec, twin: Twin | None) -> LabResult:
         seam, session = self.seam, self.session
-        trial = nth_trial(run.name, spec.number, len(run.prompts))
-        prompt = run.asked[trial.prompt - 1]
+        trial = make_nth_trial_id(run.name, spec.number, len(run.prompts))
+        prompt = run.validated_prompts[trial.prompt - 1]
         switched_off, plan = (
             tuple(i.name for i in run.plan.injections if i.name in spec.off),
-            run.plan.without(spec.off),
+            run.plan.with_injections_off(spec.off),
         )
-        waits_s = talk.waits_s if (talk := prompt.conversation) is not None else 0.0
+        waits_s = talk.total_wait_s if (talk := prompt.conversation) is not None else 0.0
         deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
         world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
         # Cleared and not replaced: the logs write into these very lists.
         self._kept.clear()
         self._events.clear()
-        self._recording.begin(run.recorded.get(trial.key, ()))
-        world.network.listens_like(self._served)
+        self._recording.load_replies(run.recorded.get(trial.key, ()))
+        world.network.copy_listeners(self._served)
         lanes = VirtualLanes(
             plan=plan, network=world.network, log=self._logs["manager"], clock=system, targets=self._places
         )
         seam.plan = plan
-        seam.renew(lanes, spent_usd=spec.spent_usd)
+        seam.renew_lanes(lanes, spent_usd=spec.spent_usd)
         succeeded = session.progress.succeeded
 
-        async def main() -> None:
+        async def run_session() -> None:
             if run.drawn:
                 self._logs["info"].write(events.ValuesDrawn(values=dict(run.drawn)), trial=trial.key)
             if switched_off:
                 self._logs["info"].write(events.FaultsOff(injections=[*switched_off]), trial=trial.key)
-            await session.trial(trial, prompt, twin=twin)
+            await session.run_trial(trial, prompt, twin=twin)
             await seam.aclose()
 
         try:
             # As if it had hung here: it did, in a process that was ended.
             if spec.stopped:
                 raise Hung(spec.stopped, [])
-            world.run_async(main)
+            world.run_program_async(run_session)
         except Hung as error:
-            with world.entered():
-                session.hung(trial, prompt, str(error), began_s=STARTS_S, began=not spec.stopped)
+            with world.enter_world():
+                session.end_hung_trial(trial, prompt, str(error), began_s=STARTS_S, began=not spec.stopped)
         seconds = round(world.machine.now - STARTS_S, 6)
-        masked_events = masked(self._kept)
+        masked_events = mask_events(self._kept)
         witnessed = sum(type(event) is events.FaultWitnessed for event in self._events)
-        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, masked_events, self._events)
+        ok, outcome = session.progress.succeeded > succeeded, self._judge_outcome(trial, masked_events, self._events)
         return LabResult(
             spec.number,
             seconds,
@@ -284,7 +297,7 @@ class Lab:
             drew=world.drew,
         )
 
-    def _judged(
+    def _judge_outcome(
         self, trial: TrialId, masked_events: Sequence[BufferedEvent], event_list: Sequence[events.Event]
     ) -> Outcome:
         """The outcome, judged by what the log's lines will hold. `event_list`: the events of `masked_events`."""
@@ -294,17 +307,17 @@ class Lab:
             if kind in _PLAIN:  # the moment of a line, which is made of `t`, decides nothing
                 records.append(Record(self._spec.now, entry.t, trial.run, entry.trial, entry.writer, number, event))
             elif kind in _JUDGED:
-                records.append(entry.record(number, run=trial.run, began=self._now))
-        return judge(History(filter(None, records)), trial.key).outcome
+                records.append(entry.make_record(number, run=trial.run, began=self._now))
+        return judge_trial(History(filter(None, records)), trial.key).outcome
 
 
-def check_prompts(chosen: Settings, prompts: Sequence[Prompt], file: Path) -> None:
+def check_prompts(prompts: Sequence[Prompt], file: Path) -> None:
     """Checks the prompts of the file against the lab's own services, as the agent does once services describe
     themselves. Raises SettingError: a prompt states what no service can tell or do."""
-    assembly.check(prompts, file, [ServiceModule.load(name, chosen).service for name in SERVICES])
+    assembly.check_prompts(prompts, file, [ServiceModule.load(name).service for name in SERVICES])
 
 
-class Twins:
+class TwinCache:
     """The results of the prompts without faults, computed once per process. They depend on the run alone, so every
     process computes the same. If that trial draws chance of its own, each trial has a twin of its own."""
 
@@ -312,35 +325,37 @@ class Twins:
         self._lab = lab
         self._known: dict[tuple[int, str], BaselinePrompt] = {}
 
-    def of(self, prompt_number: int, run: LabSpec, number: int = 0) -> Twin | None:
+    def find_or_run_twin(self, prompt_number: int, run: LabSpec, number: int = 0) -> Twin | None:
         """The twin of that prompt of the run, counted from 1; None if it gives no answer even without faults. Of a
         prompt that states nothing it has the effects too. `number`: the trial's, from 0."""
-        prompt = run.asked[prompt_number - 1]
+        prompt = run.validated_prompts[prompt_number - 1]
         key = prompt_number, prompt.model_dump_json()  # other waits make another twin
         if key not in self._known:
             baseline = self._run_baseline(prompt_number - 1, run)
-            if baseline.twin is not None and not prompt.stated:
+            if baseline.twin is not None and not prompt.has_facts_or_effects:
                 # Another trial of the prompt: what differs in it depends on the trial, and is no part of a right
                 # effect.
                 second_effects = (
                     self._run_baseline(prompt_number - 1 + len(run.prompts), run).effects if baseline.effects else []
                 )
-                baseline = baseline.lasting(second_effects)
+                baseline = baseline.with_stable_effects(second_effects)
             self._known[key] = baseline
         first = self._known[key]
         if not first.drew or number < len(run.prompts):
             return first.twin
         own_twin = self._run_baseline(number, run)
         return (
-            own_twin.lasting(first.effects).twin if own_twin.twin is not None and not prompt.stated else own_twin.twin
+            own_twin.with_stable_effects(first.effects).twin
+            if own_twin.twin is not None and not prompt.has_facts_or_effects
+            else own_twin.twin
         )
 
     def _run_baseline(self, number: int, run: LabSpec) -> BaselinePrompt:
         """The trial with that number, from 0."""
-        result = self._lab.calm_trial(number, run)
-        end = next((entry for entry in result.kept if entry.is_a(events.PromptFinished)), None)
-        calls = sum(entry.is_a(events.CallStarted) for entry in result.kept)
-        effects = [entry.fields for entry in result.kept if entry.is_a(events.Effect)]
+        result = self._lab.run_faultless_trial(number, run)
+        end = next((entry for entry in result.kept if entry.is_of_kind(events.PromptFinished)), None)
+        calls = sum(entry.is_of_kind(events.CallStarted) for entry in result.kept)
+        effects = [entry.fields for entry in result.kept if entry.is_of_kind(events.Effect)]
         twin = Twin(str(end.fields["answer"]), result.seconds, calls) if end is not None and result.ok else None
         return BaselinePrompt(
             twin, [{"effect": effect["effect"], **effect["content"]} for effect in effects], result.drew
@@ -355,14 +370,16 @@ class BaselinePrompt:
     effects: list[dict[str, Any]]
     drew: bool
 
-    def lasting(self, another: Sequence[Mapping[str, Any]]) -> BaselinePrompt:
+    def with_stable_effects(self, another: Sequence[Mapping[str, Any]]) -> BaselinePrompt:
         """The same whose twin has its effects, without what depends on the trial: what differs in another."""
         assert self.twin is not None
-        lasting_list = [make_wish(effect) for effect in select_lasting(self.effects, another)]
+        lasting_list = [make_expected_effect(effect) for effect in select_stable_effects(self.effects, another)]
         return replace(self, twin=replace(self.twin, effects=lasting_list))
 
 
-def select_lasting(effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def select_stable_effects(
+    effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     """The effects without what depends on the trial, such as a message's time: the fields that differ in another."""
     if [effect["effect"] for effect in effects] != [effect["effect"] for effect in another]:
         return [dict(effect) for effect in effects]

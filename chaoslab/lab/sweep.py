@@ -13,7 +13,7 @@ from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import RunFinished, RunStarted
 from chaoslab.lab.launch import LabEnd
 from chaoslab.record import provenance, runs
-from chaoslab.record.gaps import last_of
+from chaoslab.record.gaps import read_last_record
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.reports.charts.series import FREE
 from chaoslab.reports.sweeps import DoneCell, GridCell
@@ -38,13 +38,15 @@ def build_grid(words: Sequence[str]) -> list[GridCell]:
     alone: list[str] = []
     for word in words:
         name, _, text = word.partition("=")
-        values = _split_values(name, text)
+        values = _split_setting_values(name, text)
         if len(values) > 1:
             several[name] = values
         else:
             alone.append(word)
     # make passes its command line in the environment too, where a setting has all its values at once
-    settings.load(alone, environment={name: text for name, text in settings.inherited().items() if name not in several})
+    settings.load_settings(
+        alone, environment={name: text for name, text in settings.copy_environment().items() if name not in several}
+    )
     if not several or len(several) > KNOBS_MAX:
         problem = f"{', '.join(several)} have several values" if several else "no setting has several values"
         raise SettingError(f"{problem}: a sweep takes one or two, as in TOXIC_PROB=0,0.1,0.2 ERROR_PROB=0,0.2")
@@ -56,13 +58,13 @@ def build_grid(words: Sequence[str]) -> list[GridCell]:
     cells = []
     for levels in itertools.product(*([(name, value) for value in values] for name, values in several.items())):
         cell_words = (*alone, *(f"{name}={value}" for name, value in levels))
-        cells.append(GridCell(levels, cell_words, settings.load(cell_words)))
+        cells.append(GridCell(levels, cell_words, settings.load_settings(cell_words)))
     if len(cells) > CELLS_MAX:
         raise SettingError(f"the grid has {len(cells)} cells; {CELLS_MAX} at most")
     return cells
 
 
-def _split_values(name: str, text: str) -> list[str]:
+def _split_setting_values(name: str, text: str) -> list[str]:
     """The values of a setting: the text itself where it is one, else its parts."""
     # The whole text first, since a value may hold commas itself, as that of TOXICS does.
     try:
@@ -77,10 +79,14 @@ def _split_values(name: str, text: str) -> list[str]:
     return [text]
 
 
-def sweep(
-    cells: Sequence[GridCell], prompts: Sequence[Any], start: Callable[[Sequence[str]], LabEnd], *, logs: Path,
+def run_grid_cells(
+    cells: Sequence[GridCell],
+    prompts: Sequence[Any],
+    start: Callable[[Sequence[str]], LabEnd],
+    *,
+    logs: Path,
     clock: Clock = system,
-) -> Iterator[DoneCell]:  # fmt: skip
+) -> Iterator[DoneCell]:
     """Runs the cells in their order, but for those that have a complete run in `logs`. `prompts`: as the log of a run
     has them. `start`: runs the lab with these settings, as `launch.start`. Raises Stopped: a run did not come to its
     end."""
@@ -101,23 +107,23 @@ def sweep(
 
 def _find_complete_runs(cells: Sequence[GridCell], prompts: Sequence[Any], logs: Path) -> dict[GridCell, Path]:
     """The newest complete run of each cell: of its settings and prompts, and made by the code that is here."""
-    code, prompts_text = provenance.code(), canonical(list(prompts))
-    cells_by_settings = {canonical(_result_settings(cell.chosen.shown())): cell for cell in cells}
+    code, prompts_text = provenance.collect_versions(), canonical(list(prompts))
+    cells_by_settings = {canonical(_select_result_settings(cell.chosen.to_masked_dict())): cell for cell in cells}
     complete_runs: dict[GridCell, Path] = {}
-    for folder in runs.newest_first(logs):
-        started = _read_start(folder)
+    for folder in runs.list_runs_newest_first(logs):
+        started = _read_run_started(folder)
         # A sweep keeps no file of its own: what is done is read from the runs.
         if started is None or canonical(started.asked) != prompts_text:
             continue
-        cell = cells_by_settings.get(canonical(_result_settings(started.settings)))
+        cell = cells_by_settings.get(canonical(_select_result_settings(started.settings)))
         # Absent is no other code: a container holds only what it runs.
         is_same_code = all(started.code.get(name) in (code[name], provenance.ABSENT) for name in provenance.OWN)
-        if cell is not None and cell not in complete_runs and is_same_code and _is_done(folder):
+        if cell is not None and cell not in complete_runs and is_same_code and _is_run_complete(folder):
             complete_runs[cell] = folder
     return complete_runs
 
 
-def _result_settings(shown_settings: dict[str, Any]) -> dict[str, Any]:
+def _select_result_settings(shown_settings: dict[str, Any]) -> dict[str, Any]:
     """The settings on which the result depends. The virtual world uses no real model."""
     without_effect = (
         "BASE_PORT",
@@ -127,7 +133,7 @@ def _result_settings(shown_settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in shown_settings.items() if name not in without_effect}
 
 
-def _read_start(folder: Path) -> RunStarted | None:
+def _read_run_started(folder: Path) -> RunStarted | None:
     """The beginning of a run; None if its log does not tell it."""
     try:
         with open_regular(folder / "info.log") as log:
@@ -137,7 +143,7 @@ def _read_start(folder: Path) -> RunStarted | None:
     return record.event if record is not None and isinstance(record.event, RunStarted) else None
 
 
-def _is_done(folder: Path) -> bool:
+def _is_run_complete(folder: Path) -> bool:
     """True if the run came to its end."""
-    end = last_of(folder / "info.log")
+    end = read_last_record(folder / "info.log")
     return end is not None and isinstance(end.event, RunFinished) and end.event.reason == "done"

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chaoslab.agent.config import Config
-from chaoslab.agent.prompts import Prompt, as_data
+from chaoslab.agent.prompts import Prompt, prompts_to_json
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.config.settings import Settings
 from chaoslab.core.plan import Plan
-from chaoslab.execution.forked import Child, Died, TooLong, can_fork
+from chaoslab.execution.forked import Child, ChildDied, TooLong, can_fork
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.lab._virtual_lab import Lab, LabSpec, Twins, check_prompts
+from chaoslab.lab._virtual_lab import Lab, LabSpec, TwinCache, check_prompts
 
 LIMIT_S = 60.0
 """The most seconds of real time for a twin, which takes some milliseconds."""
@@ -23,14 +23,14 @@ SHOWN = 8
 
 
 @contextmanager
-def open_twins(
+def open_twin_finder(
     chosen: Settings, config: Config, prompts: Sequence[Prompt], file: Path, tell: Callable[[str], None]
 ) -> Iterator[Callable[[int], Twin | None]]:
     """A context that gives a function: the twin of a prompt of the file, by its number from 0; None if it has none.
     They are made in a child process, of which virtual time leaves nothing. `tell`: is told in one line which prompts
     have nothing to be judged by. Raises SettingError: a prompt states what no service can tell or do."""
-    if reason := _explain_none(chosen, config):
-        unstated = [str(number) for number, prompt in enumerate(prompts, 1) if not prompt.stated]
+    if reason := _explain_no_twins(chosen, config):
+        unstated = [str(number) for number, prompt in enumerate(prompts, 1) if not prompt.has_facts_or_effects]
         if unstated:
             subject = f"prompt{'s' if unstated[1:] else ''} {', '.join(unstated[:SHOWN])}"
             suffix = f" and {len(unstated) - SHOWN} more" if unstated[SHOWN:] else ""
@@ -39,32 +39,34 @@ def open_twins(
             )
         yield lambda _: None
         return
-    check_prompts(chosen, prompts, file)
-    without_faults = LabSpec("calm", chosen.now, replace(chosen, world="virtual"), Plan(chosen.seed), as_data(prompts))
-    with Child(lambda: _open_lab(without_faults)) as child:
+    check_prompts(prompts, file)
+    without_faults = LabSpec(
+        "calm", chosen.now, replace(chosen, world="virtual"), Plan(chosen.seed), prompts_to_json(prompts)
+    )
+    with Child(lambda: _open_lab_twin_finder(without_faults)) as child:
         yield _TwinCache(child, len(prompts))
 
 
-def _explain_none(chosen: Settings, config: Config) -> str:
+def _explain_no_twins(chosen: Settings, config: Config) -> str:
     """The reason why there are no twins; empty if there are."""
     if chosen.groq_api_key or chosen.model_url:
         return "a real model's answers have no twin"
-    if config.services or chosen.translator == "online":
+    if config.services:
         return "answers of real services have no twin"
     return "" if can_fork() else "twins need a system with os.fork"
 
 
 @contextmanager
-def _open_lab(without_faults: LabSpec) -> Iterator[Callable[[TrialSpec], Twin | None]]:
+def _open_lab_twin_finder(without_faults: LabSpec) -> Iterator[Callable[[TrialSpec], Twin | None]]:
     lab = Lab(without_faults)
-    lab_twins = Twins(lab)
+    lab_twins = TwinCache(lab)
 
-    def find_twin(spec: TrialSpec) -> Twin | None:
-        twin = lab_twins.of(spec.number + 1, without_faults)
+    def find_or_run_twin(spec: TrialSpec) -> Twin | None:
+        twin = lab_twins.find_or_run_twin(spec.number + 1, without_faults)
         return None if twin is None else replace(twin, seconds=None)  # no real ones can be compared with them
 
-    with lab.ready():
-        yield find_twin
+    with lab.install_fakes():
+        yield find_or_run_twin
 
 
 @dataclass
@@ -77,12 +79,12 @@ class _TwinCache:
 
     def __call__(self, number: int) -> Twin | None:
         if number not in self.known:
-            self.child.give(TrialSpec(number))
+            self.child.send_spec(TrialSpec(number))
             try:
-                (self.known[number],) = self.child.result(LIMIT_S)[0].of_it()
-            except (TooLong, Died):
+                (self.known[number],) = self.child.wait_for_result(LIMIT_S)[0].iterate_results()
+            except (TooLong, ChildDied):
                 # A child that hung or died makes no more twins, so the prompts that are left have none.
                 self.known = dict.fromkeys(range(self.prompts)) | self.known
             if len(self.known) == self.prompts:
-                self.child.end()
+                self.child.kill_and_reap()
         return self.known[number]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chaoslab.memory.store import Memory
 
 
-class _Room(ModuleType):
+class _CallableModule(ModuleType):
     """This package, which is called like the function that opens a memory, and so is that function."""
 
     def __call__(self, logs: str | Path = "logs") -> Memory:
@@ -32,11 +32,11 @@ class _Room(ModuleType):
     @staticmethod
     def note(logs: str | Path, agent: str, text: str = "", **learnt: Any) -> None:
         """As `store.note`."""
-        from chaoslab.memory.store import note
+        from chaoslab.memory.store import add_note
 
-        note(logs, agent, text, **learnt)
+        add_note(logs, agent, text, **learnt)
 
 
 # A module can be called only if its class has __call__.
-sys.modules[__name__].__class__ = _Room
-memory = cast(_Room, sys.modules[__name__])
+sys.modules[__name__].__class__ = _CallableModule
+memory = cast(_CallableModule, sys.modules[__name__])

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.measures.incidents import Traits, find_incidents
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import files
 from chaoslab.core import events
 from chaoslab.record import runs
 from chaoslab.record.history import History
-from chaoslab.record.lines import log_files
+from chaoslab.record.lines import list_log_files
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.trial_stream import TrialStream, Unordered
 from chaoslab.reports import places
-from chaoslab.reports.levels import level_in
-from chaoslab.search.planning.cells import ONCE, Cell, dose_of, kind_of
+from chaoslab.reports.levels import find_chaos_level
+from chaoslab.search.planning.cells import ONCE, Cell, classify_experiment_kind, get_dose_parameter
 from chaoslab.search.planning.evidence import Experiment, TargetKnowledge
 from chaoslab.search.probes import ASIDE
 
@@ -82,7 +82,7 @@ def digest_run(folder: Path) -> str:
     that is done twice has one key. Raises OSError: a file cannot be read."""
     digest = hashlib.blake2b(digest_size=12)
     # What is ruled, judged or noted later makes other rows of the same logs, so it belongs to the key.
-    for path in [*log_files(folder), *sorted(folder.glob("*.jsonl"))]:
+    for path in [*list_log_files(folder), *sorted(folder.glob("*.jsonl"))]:
         with files.open_regular(path) as file:
             digest.update(path.name.encode() + b"\0")
             while chunk := file.read(1 << 20):
@@ -90,19 +90,19 @@ def digest_run(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def read(folder: Path) -> RunRead:
+def read_run(folder: Path) -> RunRead:
     """The run in a folder. Raises LookupError: it holds no run of this lab; one line. OSError: a log cannot be read."""
     try:
         reader = _RunReader(folder)
         for history in TrialStream(folder):
-            reader.take(history)
+            reader.add_history(history)
     except Unordered:
         reader = _RunReader(folder)
         # Trials side by side cannot be cut apart, so the run is read as a whole.
-        reader.take(places.read_history(str(folder)))
+        reader.add_history(places.read_history(str(folder)))
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
-    return reader.run()
+    return reader.build_run()
 
 
 class _RunReader:
@@ -118,37 +118,39 @@ class _RunReader:
         self.targets: dict[str, TargetKnowledge] = {}
         self.stated, self.running = False, False
 
-    def take(self, history: History) -> None:
+    def add_history(self, history: History) -> None:
         # Trials that ended well have no lines then, so each fault would look as if it always broke the agent.
-        if events.StoryLeftOut in history.kinds:
+        if events.StoryLeftOut in history.event_kinds:
             raise LookupError(
                 f"{self.folder} lacks the stories of trials that ended well (keep='failed'): add one with all"
             )
-        self.name = self.name or history.run
-        self.running = history.running and history.first(events.RunFinished) is None
-        if self.started is None and (started := history.first(events.RunStarted)) is not None:
+        self.name = self.name or history.run_name
+        self.running = history.running and history.find_first_event(events.RunFinished) is None
+        if self.started is None and (started := history.find_first_event(events.RunStarted)) is not None:
             self.started = started
-            self.plan = self._stated(started.injections)
-        judged = judge_all(history)
-        self.stated = self.stated or any(event.stated for _, event in history.of(events.PromptStarted))
+            self.plan = self._index_injections(started.injections)
+        judged = judge_all_trials(history)
+        self.stated = self.stated or any(event.stated for _, event in history.find_events(events.PromptStarted))
         plans = {
-            record.trial: self._stated(event.tried["variation"]["injections"])
-            for record, event in history.of(events.VariationTried)
+            record.trial: self._index_injections(event.tried["variation"]["injections"])
+            for record, event in history.find_events(events.VariationTried)
         }
-        held_back = {record.trial for record, _ in history.of(events.FaultHeldBack)}
-        for record, event in history.of(events.VariationTried):
+        held_back = {record.trial for record, _ in history.find_events(events.FaultHeldBack)}
+        for record, event in history.find_events(events.VariationTried):
             injections = event.tried["variation"]["injections"]
             # A limit that held the fault back says nothing of whether the fault can be met.
             if len(injections) == 1 and not event.tried["met"] and record.trial not in held_back:
                 (choice, *_), (target, *_) = injections[0]["choices"], injections[0]["targets"]
-                self.unmet[Cell.build(target, choice["fault"], choice["params"], kind_of(injections[0]))] += 1
+                self.unmet[
+                    Cell.build(target, choice["fault"], choice["params"], classify_experiment_kind(injections[0]))
+                ] += 1
         cells: dict[str | None, dict[tuple[str, str, str], Cell]] = {}
         for trial, target, fault, injection, drawn in _iterate_faults_met(history):
             kind, names = {**self.plan, **plans.get(trial, {})}.get(injection, (ONCE, {}))
-            params = {key: drawn[key] for key in (*names.get(fault, ()), dose_of(fault)) if key in drawn}
+            params = {key: drawn[key] for key in (*names.get(fault, ()), get_dose_parameter(fault)) if key in drawn}
             trial_cells = cells.setdefault(trial, {})
             trial_cells.setdefault((target, fault, injection), Cell.build(target, fault, params, kind))
-        self._trials(history, judged, cells)
+        self._add_trial_facts(history, judged, cells)
         for incident in find_incidents(history, self.traits):
             cell = cells.get(incident.trial, {}).get((incident.target, incident.fault, incident.injection))
             if cell is not None:
@@ -157,45 +159,45 @@ class _RunReader:
                 sums[1] += incident.recovered
                 sums[2] += incident.duration_s if incident.recovered else 0.0
 
-    def _stated(self, injections: Any) -> dict[str, _StatedInjection]:
+    def _index_injections(self, injections: Any) -> dict[str, _StatedInjection]:
         """Of each injection by name, its kind, and the names of the parameters that were stated: others are drawn, and
         tell two experiments apart that were asked for alike."""
         return {
             str(injection.get("name", "")): (
-                kind_of(injection),
+                classify_experiment_kind(injection),
                 {str(choice["fault"]): tuple(choice.get("params", ())) for choice in injection.get("choices", ())},
             )
             for injection in injections
         }
 
-    def _trials(
+    def _add_trial_facts(
         self, history: History, judged: Mapping[str, Verdict], cells: Mapping[str | None, Mapping[Any, Cell]]
     ) -> None:
         called: dict[str | None, set[str]] = defaultdict(set)
         failed: dict[str | None, set[str]] = defaultdict(set)
-        for record, call in history.of(events.CallStarted):
+        for record, call in history.find_events(events.CallStarted):
             called[record.trial].add(call.target)
-        dropped = history.given_up
-        for record, finished_call, at in history.placed(events.CallFinished):
+        dropped = history.given_up_attempts
+        for record, finished_call, at in history.find_attempt_events(events.CallFinished):
             # A call that its caller gave up, as the loser of two hedged requests, neither failed nor succeeded.
             if not finished_call.ok and at not in dropped:
                 failed[record.trial].add(finished_call.target)
         usage_sums: dict[str | None, list[float]] = defaultdict(lambda: [0, 0.0])
-        for record, usage in history.of(events.Usage):
+        for record, usage in history.find_events(events.Usage):
             usage_sums[record.trial][0] += usage.prompt_tokens + usage.completion_tokens
             usage_sums[record.trial][1] += usage.cost_usd or 0.0
-        ends = {record.trial: event for record, event in history.of(events.PromptFinished)}
+        ends = {record.trial: event for record, event in history.find_events(events.PromptFinished)}
         undoes: set[str] = set()
         failed_by_trial = {
-            record.trial: bool(event.tried["failed"]) for record, event in history.of(events.VariationTried)
+            record.trial: bool(event.tried["failed"]) for record, event in history.find_events(events.VariationTried)
         }
-        rulings = self.rulings.of_whole(history.torn).by_trial if self.rulings is not None else {}
+        rulings = self.rulings.drop_passes_with_gaps(history.gaps_by_trial).by_trial if self.rulings is not None else {}
         standings = Standings(rulings)
-        for record, started in history.of(events.PromptStarted):
+        for record, started in history.find_events(events.PromptStarted):
             trial = record.trial or ""
             if (verdict := judged.get(trial)) is None:
                 continue
-            standing = standings.of(trial, str(verdict.outcome))
+            standing = standings.get_standing(trial, str(verdict.outcome))
             is_ruled = trial in rulings
             if (
                 not is_ruled and trial in failed_by_trial and standing is not Standing.OPEN
@@ -203,22 +205,32 @@ class _RunReader:
                 standing = Standing.BAD if failed_by_trial[trial] else Standing.WELL
             end = ends.get(record.trial)
             twin = None if started.twin_calls is None else frozenset(started.twin_failed or ())
-            self.facts.append(Facts(
-                trial, str(verdict.outcome), standing is not Standing.OPEN,
-                standing is Standing.BAD, bool(verdict.harm), tuple(dict.fromkeys(cells.get(trial, {}).values())),
-                frozenset(called[trial]), frozenset(failed[trial]), twin, bool(end is not None and end.drew),
-                None if end is None or math.isnan(end.duration_s) else end.duration_s,
-                int(usage_sums[trial][0]), usage_sums[trial][1],
-            ))  # fmt: skip
+            self.facts.append(
+                Facts(
+                    trial,
+                    str(verdict.outcome),
+                    standing is not Standing.OPEN,
+                    standing is Standing.BAD,
+                    bool(verdict.harm),
+                    tuple(dict.fromkeys(cells.get(trial, {}).values())),
+                    frozenset(called[trial]),
+                    frozenset(failed[trial]),
+                    twin,
+                    bool(end is not None and end.drew),
+                    None if end is None else end.duration_s,
+                    int(usage_sums[trial][0]),
+                    usage_sums[trial][1],
+                )
+            )
             undoes |= {*(started.undoes or {}).values()}
-        effects = Counter(event.target for _, event in history.of(events.Effect))
-        undoable = Counter(event.target for _, event in history.of(events.Effect) if event.effect in undoes)
+        effects = Counter(event.target for _, event in history.find_events(events.Effect))
+        undoable = Counter(event.target for _, event in history.find_events(events.Effect) if event.effect in undoes)
         call_counts = Counter(target for trial in judged for target in called[trial])
         for target in {*call_counts, *effects}:
             knowledge = TargetKnowledge(0, call_counts[target], effects[target], undoable[target])
             self.targets[target] = self.targets.get(target, TargetKnowledge()) + knowledge
 
-    def run(self) -> RunRead:
+    def build_run(self) -> RunRead:
         """The run, when all was taken. Raises LookupError: it is no run, or is not over."""
         if self.started is None and not self.facts:
             raise LookupError(f"{self.folder} tells of no run of this lab")
@@ -227,16 +239,25 @@ class _RunReader:
         started, trials = self.started, len(self.facts)
         scenario = self.rulings.scenario if self.rulings is not None else ""
         subject = (started.model if started is not None else "") or scenario
-        begin = runs.find_start(self.folder) or datetime.fromtimestamp(self.folder.stat().st_mtime, UTC)
+        begin = runs.parse_start_time(self.folder) or datetime.fromtimestamp(self.folder.stat().st_mtime, UTC)
         world = started.world if started is not None else ""
         # The number of trials is known at the end alone.
         targets = {name: replace(knowledge, trials=trials) for name, knowledge in self.targets.items()}
         return RunRead(
-            digest_run(self.folder), self.name, self.folder, begin, world, subject, scenario,
-            None if started is None else started.seed, level_in(started),
-            name_revision([runs.revision_of(self.folder, name) for name in ("revision", "changed")], started),
-            self.facts, [*self._iterate_experiments(subject, world)], targets,
-        )  # fmt: skip
+            digest_run(self.folder),
+            self.name,
+            self.folder,
+            begin,
+            world,
+            subject,
+            scenario,
+            None if started is None else started.seed,
+            find_chaos_level(started),
+            build_revision_name([runs.read_revision(self.folder, name) for name in ("revision", "changed")], started),
+            self.facts,
+            [*self._iterate_experiments(subject, world)],
+            targets,
+        )
 
     def _iterate_experiments(self, subject: str, world: str) -> Iterator[Experiment]:
         by_cell: dict[Cell | None, list[Facts]] = defaultdict(list)
@@ -250,7 +271,7 @@ class _RunReader:
             yield replace(experiment, incidents=int(count), recovered=int(recovered), repair_s=repair_s)
 
 
-def name_revision(tree: Sequence[str], started: events.RunStarted | None) -> str:
+def build_revision_name(tree: Sequence[str], started: events.RunStarted | None) -> str:
     """The revision of an agent. `tree`: the commit, and the digest of what was changed since. The file of the agent has
     a digest of its own, for where there is no Git."""
     code = {} if started is None else started.code
@@ -300,8 +321,11 @@ def make_experiment(
 
 def _iterate_faults_met(history: History) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
     """The faults that were witnessed in trials: trial, target, fault, injection and parameters."""
-    drawn = {(at, event.injection, event.fault): event.params for _, event, at in history.placed(events.FaultScheduled)}
-    for record, event, at in history.placed(events.FaultWitnessed):
+    drawn = {
+        (at, event.injection, event.fault): event.params
+        for _, event, at in history.find_attempt_events(events.FaultScheduled)
+    }
+    for record, event, at in history.find_attempt_events(events.FaultWitnessed):
         if record.trial is not None and event.fault not in ASIDE:
             params = drawn.get((at, event.injection, event.fault), {})
             yield record.trial, event.target, event.fault, event.injection, params

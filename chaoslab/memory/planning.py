@@ -13,31 +13,31 @@ from typing import Any
 
 from chaoslab.base import interrupts, levers, parsers
 from chaoslab.base.clock import system
-from chaoslab.base.durations import span
-from chaoslab.base.jsonable import show_value
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.durations import format_long_duration
+from chaoslab.base.jsonable import repr_one_line
+from chaoslab.base.registry import suggest_name
 from chaoslab.core.events import CallStarted, Effect, FaultHeldBack, PromptFinished, PromptStarted
-from chaoslab.core.fault import load as fault_of
+from chaoslab.core.fault import load_fault
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.journal import SearchJournal
 from chaoslab.execution.trial import Trial
-from chaoslab.memory._reading import Facts, make_experiment, name_revision, read
+from chaoslab.memory._reading import Facts, build_revision_name, make_experiment, read_run
 from chaoslab.memory.plans import PlanEntry, ProposedPlan, RunPrediction, RunProposal
 from chaoslab.memory.store import FILE, Memory
 from chaoslab.memory.store import memory as opened_memory
 from chaoslab.record import provenance
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
-from chaoslab.reports.page import count
+from chaoslab.reports.page import format_count
 from chaoslab.scenarios.builder import ScenarioBuilder, injection_arguments, load_scenario
 from chaoslab.scenarios.exploring import ScenarioSearch, open_scenario_search
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.search.planning.cells import KINDS, Cell, kind_of, traits_of
+from chaoslab.search.planning.cells import KINDS, Cell, classify_experiment_kind, load_fault_class
 from chaoslab.search.planning.chances import Chances, Prediction, brier_score
-from chaoslab.search.planning.design import Design, enhance
+from chaoslab.search.planning.design import Design, fill_missing_fields
 from chaoslab.search.planning.evidence import Evidence, TargetKnowledge
-from chaoslab.search.planning.proposals import Proposed, propose
-from chaoslab.search.variation import Tried, Variation
+from chaoslab.search.planning.proposals import Proposed, propose_experiments
+from chaoslab.search.variation import TriedVariation, Variation
 
 N = 5
 """The proposals of a plan, if nothing else is said."""
@@ -60,19 +60,26 @@ class PlanQuestion:
     share: float = 1.0
     critical: Mapping[str, float] = field(default_factory=dict)
 
-    def proposed(self, evidence: Evidence, cells: Sequence[Cell], n: int, round_: int = 0) -> Proposed:
+    def propose_cells(self, evidence: Evidence, cells: Sequence[Cell], n: int, round_: int = 0) -> Proposed:
         candidates = [cell for cell in cells if not self.tries or cell.fault in self.tries]
         known_targets = sorted({cell.target for cell in cells})
         for name in (*self.targets, *self.critical) if not round_ else ():
             if name not in known_targets:
-                hint = did_you_mean(name, known_targets) if known_targets else "none is known"
-                raise LookupError(f"{evidence.subject} has no target {show_value(name)}: {hint}")
+                hint = suggest_name(name, known_targets) if known_targets else "none is known"
+                raise LookupError(f"{evidence.subject} has no target {repr_one_line(name)}: {hint}")
         if self.targets:
             candidates = [cell for cell in candidates if cell.target in self.targets]
-        return propose(
-            evidence, candidates, n=n, seed=self.seed, risk=self.risk, share=self.share, stated=self.critical,
-            costs=_trial_costs(evidence, candidates), round_=round_,
-        )  # fmt: skip
+        return propose_experiments(
+            evidence,
+            candidates,
+            n=n,
+            seed=self.seed,
+            risk=self.risk,
+            share=self.share,
+            stated=self.critical,
+            costs=_estimate_trial_costs(evidence, candidates),
+            round_=round_,
+        )
 
 
 def parse_budget(budget: int | str | None) -> tuple[int, float | None]:
@@ -81,21 +88,32 @@ def parse_budget(budget: int | str | None) -> tuple[int, float | None]:
     text = str(TRIALS if budget is None else budget).strip()
     try:
         if text.isdecimal():
-            return parsers.whole_number(1, 1_000_000)(text), None
-        return 1_000_000, parsers.seconds(str(parsers.duration(text)))
+            return parsers.make_integer_parser(1, 1_000_000)(text), None
+        return 1_000_000, parsers.parse_seconds(str(parsers.parse_duration(text)))
     except ValueError:
         raise ValueError(
-            f"the budget is {show_value(budget)}: it should be trials, as in 200, or a time, as in 10m"
+            f"the budget is {repr_one_line(budget)}: it should be trials, as in 200, or a time, as in 10m"
         ) from None
 
 
 def plan(
-    memory: Memory | str | Path, scenario: Scenario | ScenarioBuilder | str | Path | None = None, *,
-    subject: str = "", targets: Sequence[str] = (), tries: Sequence[str] = (), budget: int | str | None = None,
-    n: int = N, risk: float = 1.0, seed: int = 0, share: float = 1.0, critical: Mapping[str, float] | None = None,
-    run: bool = False, logs: str | Path | None = None, changed: Sequence[str] = (),
+    memory: Memory | str | Path,
+    scenario: Scenario | ScenarioBuilder | str | Path | None = None,
+    *,
+    subject: str = "",
+    targets: Sequence[str] = (),
+    tries: Sequence[str] = (),
+    budget: int | str | None = None,
+    n: int = N,
+    risk: float = 1.0,
+    seed: int = 0,
+    share: float = 1.0,
+    critical: Mapping[str, float] | None = None,
+    run: bool = False,
+    logs: str | Path | None = None,
+    changed: Sequence[str] = (),
     tell: Callable[[RunProposal], object] | None = None,
-) -> ProposedPlan:  # fmt: skip
+) -> ProposedPlan:
     """The next experiments of a scenario, or of an agent that the memory knows: those with the most expected damage
     that is not known yet per cost, with the reason, the risk, the cost and the command of each. `memory`: one, or its
     folder; with a scenario, one that is not there is made. `scenario`: one, or its file; without it, `subject` is the
@@ -113,10 +131,10 @@ def plan(
     """
     share_value = Limits.build({"share": share}).share
     question = PlanQuestion(
-        tuple(targets), tuple(tries), n, _check_share("risk", risk), seed, share_value, critical or {}
+        tuple(targets), tuple(tries), n, _parse_share("risk", risk), seed, share_value, critical or {}
     )
     for name, value in question.critical.items():
-        _check_share(f"critical of {name}", value)
+        _parse_share(f"critical of {name}", value)
     limits = parse_budget(budget)
     if isinstance(memory, Memory):
         store = memory
@@ -132,9 +150,9 @@ def plan(
     return _plan_scenario(store, loaded, question, limits if run else None, logs_folder, changed, tell)
 
 
-def _check_share(name: str, value: Any) -> float:
+def _parse_share(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"{name} is {show_value(value)}: it should be a number from 0 to 1, or as in 10%")
+        raise ValueError(f"{name} is {repr_one_line(value)}: it should be a number from 0 to 1, or as in 10%")
     return float(value)
 
 
@@ -150,26 +168,31 @@ def _load_single_scenario(source: Scenario | ScenarioBuilder | str | Path, chang
 
 
 def _plan_from_memory(store: Memory, subject: str, question: PlanQuestion) -> ProposedPlan:
-    known_subjects = store.subjects()
+    known_subjects = store.list_agents()
     if not subject and len(known_subjects) == 1:
         (subject,) = known_subjects
-    if agent_name := store.agent_of(subject):
+    if agent_name := store.find_agent(subject):
         subject = agent_name
     else:
         known_text = f"known are {', '.join(known_subjects[:8])}" if known_subjects else "it knows none: add runs to it"
-        wanted_text = f"no agent {show_value(subject)}" if subject else "several agents: name one, or a scenario's file"
+        wanted_text = (
+            f"no agent {repr_one_line(subject)}" if subject else "several agents: name one, or a scenario's file"
+        )
         raise LookupError(f"{store.path} knows {wanted_text if known_subjects else 'no agent'}; {known_text}")
-    evidence = store.evidence(subject)
-    proposed = question.proposed(evidence, [*_list_memory_cells(evidence)], question.n)
+    evidence = store.collect_evidence(subject)
+    proposed = question.propose_cells(evidence, [*_list_memory_cells(evidence)], question.n)
     limits = {"share": question.share} if question.share < 1 else {}
     return ProposedPlan(
-        subject, evidence, [*_build_entries(evidence, proposed, limits, _render_python)], _describe_left_out(proposed)
+        subject,
+        evidence,
+        [*_build_proposals(evidence, proposed, limits, _render_python_arguments)],
+        _describe_risky_cells(proposed),
     )
 
 
 def _list_memory_cells(evidence: Evidence) -> Iterator[Cell]:
     """The faults that were tried anywhere and are installed here, of each kind, at each known target."""
-    faults = [entry for entry in sorted(evidence.faults) if traits_of(entry) is not None]
+    faults = [entry for entry in sorted(evidence.faults) if load_fault_class(entry) is not None]
     for target in sorted(evidence.targets):
         for fault in faults:
             for kind in KINDS:
@@ -178,7 +201,7 @@ def _list_memory_cells(evidence: Evidence) -> Iterator[Cell]:
     yield from sorted((cell for cell in tried_cells if cell.params and cell.fault in faults), key=str)
 
 
-def _trial_costs(evidence: Evidence, cells: Sequence[Cell]) -> dict[Cell, float]:
+def _estimate_trial_costs(evidence: Evidence, cells: Sequence[Cell]) -> dict[Cell, float]:
     """The seconds of a trial, in worlds where time passes; nothing where none does."""
     sums: dict[str, tuple[int, float]] = {}
     for row in evidence.rows:
@@ -191,43 +214,55 @@ def _trial_costs(evidence: Evidence, cells: Sequence[Cell]) -> dict[Cell, float]
 
 
 def _plan_scenario(
-    store: Memory, scenario: Scenario, question: PlanQuestion, budget: tuple[int, float | None] | None, logs: Path,
-    changed: Sequence[str], tell: Callable[[RunProposal], object] | None,
-) -> ProposedPlan:  # fmt: skip
+    store: Memory,
+    scenario: Scenario,
+    question: PlanQuestion,
+    budget: tuple[int, float | None] | None,
+    logs: Path,
+    changed: Sequence[str],
+    tell: Callable[[RunProposal], object] | None,
+) -> ProposedPlan:
     with open_scenario_search(scenario) as search:
-        ((baseline, trial),) = search.session.tried([Variation()], "calm")
-        started = search.session.subject.run.started(0)
-        evidence = store.evidence(
+        ((baseline, trial),) = search.session.assess_variations([Variation()], "calm")
+        started = search.session.subject.run.make_run_started_event(0)
+        evidence = store.collect_evidence(
             started.model or scenario.name,
-            revision=name_revision((provenance.revision(), provenance.changes()), started),
+            revision=build_revision_name(
+                (provenance.read_git_commit(), provenance.digest_uncommitted_changes()), started
+            ),
         )
         # notes what the trial without faults calls and changes, for targets of which the memory knows nothing
         undoes = {
-            effect_name for _, event in trial.history.of(PromptStarted) for effect_name in (event.undoes or {}).values()
+            effect_name
+            for _, event in trial.history.find_events(PromptStarted)
+            for effect_name in (event.undoes or {}).values()
         }
-        effects = [(event.target, event.effect in undoes) for _, event in trial.history.of(Effect)]
-        for target in dict.fromkeys(event.target for _, event in trial.history.of(CallStarted)):
+        effects = [(event.target, event.effect in undoes) for _, event in trial.history.find_events(Effect)]
+        for target in dict.fromkeys(event.target for _, event in trial.history.find_events(CallStarted)):
             undone_flags = [undone for name, undone in effects if name == target]
             evidence.targets.setdefault(target, TargetKnowledge(1, 1, len(undone_flags), sum(undone_flags)))
-        plan, remaining = ProposedPlan(evidence.subject, evidence), [*_list_cells(search, baseline, question.tries)]
+        plan, remaining = (
+            ProposedPlan(evidence.subject, evidence),
+            [*_list_scenario_cells(search, baseline, question.tries)],
+        )
         if budget is not None:
             _run_plan(plan, search, scenario, question, remaining, budget, logs, tell, baseline)
-        proposed = question.proposed(evidence, remaining, question.n, len(plan.done))
-        write = partial(_render_command, scenario, changed)
+        proposed = question.propose_cells(evidence, remaining, question.n, len(plan.done))
+        write = partial(_render_test_command, scenario, changed)
         # The share is stated, all of it too: in virtual time no traffic is real, and what is spared teaches nothing.
-        plan.entries = [*_build_entries(evidence, proposed, {"share": question.share}, write)]
-        plan.left_out = _describe_left_out(proposed)
+        plan.entries = [*_build_proposals(evidence, proposed, {"share": question.share}, write)]
+        plan.left_out = _describe_risky_cells(proposed)
     if plan.folder is not None:
         store.add([plan.folder])
     return plan
 
 
-def _list_cells(search: ScenarioSearch, baseline: Tried, tries: Sequence[str]) -> Iterator[Cell]:
+def _list_scenario_cells(search: ScenarioSearch, baseline: TriedVariation, tries: Sequence[str]) -> Iterator[Cell]:
     """The cells of a scenario: the faults that apply at what its agent calls, of each kind."""
     for name in tries:
-        fault_of(name)
-    probes, _ = search.session.probes(tries)
-    for target in dict.fromkeys(site.target for site in baseline.sites):
+        load_fault(name)
+    probes, _ = search.session.find_applicable_probes(tries)
+    for target in dict.fromkeys(site.target for site in baseline.attempt_sites):
         for probe in probes.get(target, ()):
             for kind in KINDS:
                 cell = Cell.build(target, probe.fault, dict(probe.params), kind)
@@ -239,9 +274,16 @@ def _list_cells(search: ScenarioSearch, baseline: Tried, tries: Sequence[str]) -
 
 
 def _run_plan(
-    plan: ProposedPlan, search: ScenarioSearch, scenario: Scenario, question: PlanQuestion, remaining: list[Cell],
-    budget: tuple[int, float | None], logs: Path, tell: Callable[[RunProposal], object] | None, baseline: Tried,
-) -> None:  # fmt: skip
+    plan: ProposedPlan,
+    search: ScenarioSearch,
+    scenario: Scenario,
+    question: PlanQuestion,
+    remaining: list[Cell],
+    budget: tuple[int, float | None],
+    logs: Path,
+    tell: Callable[[RunProposal], object] | None,
+    baseline: TriedVariation,
+) -> None:
     """Runs the best experiment, learns from it, and again, until the budget is spent. What is done leaves
     `remaining`."""
     (trial_max, most_s), began_s = budget, system.monotonic()
@@ -250,61 +292,80 @@ def _run_plan(
         plan.folder = journal.folder
         rulings = RulingsFile(journal.folder, scenario.name, (), trial_max)
         while not plan.ended:
-            interrupts.check()
-            if lever_reason := levers.describe_pulled():
+            interrupts.check_interrupt()
+            if lever_reason := levers.describe_pulled_lever():
                 plan.ended = lever_reason
                 break
-            proposed = question.proposed(plan.evidence, remaining, 1, len(plan.done))
+            proposed = question.propose_cells(plan.evidence, remaining, 1, len(plan.done))
             if not proposed.proposals:
                 plan.ended = "nothing more is left to try" + (" under this risk" if proposed.too_risky else "")
                 break
             # Without a command: it is run here and now.
-            (entry,) = _build_entries(plan.evidence, proposed, {"share": question.share}, lambda *_: "")
+            (entry,) = _build_proposals(plan.evidence, proposed, {"share": question.share}, lambda *_: "")
             cell = entry.proposal.cell
-            within = (entry.design.within,)
+            within = (entry.design.run_limits,)
             search.session.number = len(plan.done)  # each is a trial of its own, by the dice of its share too
-            ((tried, trial),) = search.session.tried([Variation((cell.injection,))], "plan", within)
+            ((tried, trial),) = search.session.assess_variations([Variation((cell.injection,))], "plan", within)
             hold_limit = (
-                next((event.limit for _, event in trial.history.of(FaultHeldBack)), "") if not tried.met else ""
+                next((event.limit for _, event in trial.history.find_events(FaultHeldBack)), "")
+                if not tried.met
+                else ""
             )
-            state = RulingState.FAILED if tried.failed else RulingState.INVALID if tried.void else RulingState.PASSED
-            rulings.add(journal.add(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ()))
-            void = tried.void or not tried.met
+            state = (
+                RulingState.FAILED
+                if tried.failed
+                else RulingState.INVALID
+                if tried.is_inconclusive
+                else RulingState.PASSED
+            )
+            rulings.add_ruling(
+                journal.add_trial(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ())
+            )
+            void = tried.is_inconclusive or not tried.met
             plan.done.append(RunProposal(cell, tried, entry.proposal.prediction, void, hold_limit))
             # Held back by a limit, it taught nothing of the agent.
             if not hold_limit:
-                facts = replace(_make_facts(tried, cell, baseline, trial), judged=not void)
-                plan.evidence.add(make_experiment(plan.subject, cell, [facts], revision=plan.evidence.revision))
-            dose_range = plan.evidence.range(cell)
+                facts = replace(_make_trial_facts(tried, cell, baseline, trial), judged=not void)
+                plan.evidence.add_row(make_experiment(plan.subject, cell, [facts], revision=plan.evidence.revision))
+            dose_range = plan.evidence.get_dose_range(cell)
             # A cell with a dose stays until its edge is known: another dose of it is the next question.
-            if cell.dose is None or void or dose_range.next in (None, cell.dose):
+            if cell.dose is None or void or dose_range.next_dose in (None, cell.dose):
                 remaining[:] = [entry_left for entry_left in remaining if replace(entry_left, dose=cell.dose) != cell]
             if tell is not None:
                 tell(plan.done[-1])
             if len(plan.done) >= trial_max:
-                plan.ended = f"the budget of {count(trial_max, 'trial')} was spent"
+                plan.ended = f"the budget of {format_count(trial_max, 'trial')} was spent"
             elif most_s is not None and system.monotonic() - began_s >= most_s:
-                plan.ended = f"the budget of {span(most_s)} was spent"
+                plan.ended = f"the budget of {format_long_duration(most_s)} was spent"
         if plan.done:
-            rulings.end(
+            rulings.write_final_ruling(
                 RulingState.FAILED if any(entry_left.tried.failed for entry_left in plan.done) else RulingState.PASSED,
                 (),
             )
 
 
-def _make_facts(tried: Tried, cell: Cell, baseline: Tried, trial: Trial) -> Facts:
+def _make_trial_facts(tried: TriedVariation, cell: Cell, baseline: TriedVariation, trial: Trial) -> Facts:
     return Facts(
-        "", tried.outcome, not tried.void, tried.failed, bool(tried.harm), (cell,),
-        frozenset(call.site.target for call in tried.made), _failed_targets(tried), _failed_targets(baseline),
-        any(event.drew for _, event in trial.history.of(PromptFinished)), tried.seconds, tokens=tried.tokens,
-    )  # fmt: skip
+        "",
+        tried.outcome,
+        not tried.is_inconclusive,
+        tried.failed,
+        bool(tried.harm),
+        (cell,),
+        frozenset(call.site.target for call in tried.made),
+        _list_failed_targets(tried),
+        _list_failed_targets(baseline),
+        any(event.drew for _, event in trial.history.find_events(PromptFinished)),
+        tried.seconds,
+        tokens=tried.tokens,
+    )
 
 
-def _failed_targets(tried: Tried) -> frozenset[str]:
+def _list_failed_targets(tried: TriedVariation) -> frozenset[str]:
     return frozenset(call.site.target for call in tried.made if call.error)
 
 
-def _build_entries(
+def _build_proposals(
     evidence: Evidence,
     proposed: Proposed,
     limits: Mapping[str, Any],
@@ -313,17 +374,21 @@ def _build_entries(
     """The proposals, filled in. `limits`: those that are stated. `write`: makes a command of an injection with its
     limits."""
     for proposal in proposed.proposals:
-        filled = enhance(replace(Design.build(proposal.cell), limits=limits), evidence, chances=proposed.chances)
-        yield PlanEntry(proposal, filled, write(proposal.cell.injection, filled.design.within.to_json()))
+        filled = fill_missing_fields(
+            replace(Design.build_from_fields(proposal.cell), limits=limits), evidence, chances=proposed.chances
+        )
+        yield PlanEntry(proposal, filled, write(proposal.cell.injection, filled.design.run_limits.to_json()))
 
 
-def _describe_left_out(proposed: Proposed) -> list[str]:
+def _describe_risky_cells(proposed: Proposed) -> list[str]:
     return [f"{cell} (risk {risk.value:.2f})" for cell, risk in proposed.too_risky]
 
 
-def _render_command(scenario: Scenario, changed: Sequence[str], injection: Injection, limits: Mapping[str, Any]) -> str:
+def _render_test_command(
+    scenario: Scenario, changed: Sequence[str], injection: Injection, limits: Mapping[str, Any]
+) -> str:
     if scenario.folder is None:
-        return _render_python(injection, limits)
+        return _render_python_arguments(injection, limits)
     file_limits = getattr(scenario.spec, "limits", None) or ()
     values = {"faults": [injection_arguments(injection)]}
     if limits:  # beside those of the file, in whose place they stand
@@ -338,7 +403,7 @@ def _render_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _render_python(injection: Injection, limits: Mapping[str, Any]) -> str:
+def _render_python_arguments(injection: Injection, limits: Mapping[str, Any]) -> str:
     arguments = injection_arguments(injection)
     fault, target = arguments.pop("fault"), arguments.pop("target")
     keywords = "".join(f", {key}={value!r}" for key, value in arguments.items())
@@ -349,25 +414,27 @@ def predict_scenario(store: Memory, scenario: Scenario) -> Prediction:
     """The prediction for a trial of a scenario that meets all its faults. Raises ScenarioError: its agent cannot be
     imported."""
     cells = [
-        Cell.build(target, choice.fault, choice.params, kind_of(asdict(injection)))
+        Cell.build(target, choice.fault, choice.params, classify_experiment_kind(asdict(injection)))
         for injection in scenario.faults for choice in injection.choices for target in injection.targets
     ]  # fmt: skip
     named = re.split(r"[:.]", str(scenario.spec.agent or scenario.spec.fresh))[-1]
-    return Chances(store.evidence(store.agent_of(scenario.name) or named)).predict(cells)
+    return Chances(store.collect_evidence(store.find_agent(scenario.name) or named)).predict(cells)
 
 
 def predict_run(store: Memory, folder: Path) -> RunPrediction:
     """The predictions for the trials of a run that there is, by what each met, from all other runs, beside what came.
     Raises LookupError: the folder holds no run of this lab; one line."""
-    run = read(folder)
+    run = read_run(folder)
     # The run's own rows are left out, else it would foretell itself.
-    chances = Chances(store.evidence(run.subject, revision=run.revision, without=[run.key]))
+    chances = Chances(store.collect_evidence(run.subject, revision=run.revision, without=[run.key]))
     judged = [item for item in run.trials if item.judged]
     predictions = {cells: chances.predict(cells) for cells in {item.met for item in judged}}
     pairs = [(predictions[item.met], item.bad) for item in judged if not predictions[item.met].why]
     return RunPrediction(
-        len(judged), sum(item.bad for item in judged), [prediction.bad for prediction, _ in pairs],
+        len(judged),
+        sum(item.bad for item in judged),
+        [prediction.bad for prediction, _ in pairs],
         [brier_score(prediction.bad, bad) for prediction, bad in pairs],
         [brier_score(prediction.base, bad) for prediction, bad in pairs],
         next((item.why for item in predictions.values() if item.why), "no trial of it can be judged"),
-    )  # fmt: skip
+    )

@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import extras
-from chaoslab.base.clock import iso, system
-from chaoslab.base.identity import digest
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.clock import format_iso, system
+from chaoslab.base.identity import hash_value
+from chaoslab.base.registry import suggest_name
 from chaoslab.memory import _reading
-from chaoslab.memory._lessons import Component, Place, find_ranges, find_relations, write_lessons
-from chaoslab.record.lines import lines_of
+from chaoslab.memory._lessons import Component, Place, describe_lessons, find_dose_ranges, find_fault_relations
+from chaoslab.record.lines import iterate_lines
 from chaoslab.reports import places
 from chaoslab.search.planning.cells import ONCE, Cell
 from chaoslab.search.planning.design import Design
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
-from chaoslab.search.planning.similar import find_similar
+from chaoslab.search.planning.similar import find_similar_experiments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ FILE, NOTES, VERSION, APPLICATION = "memory.db", "notes.jsonl", 2, 0x63686C62  #
 PATIENCE_S = 10.0
 """The longest wait for another process that holds the file, in seconds."""
 OLD = ".old"
-"""The ending of a memory that was laid aside."""
+"""The ending of a damaged memory that was renamed."""
 KNOWN, ARCHIVED, FORGOTTEN = "known", "archived", "forgotten"
 SCHEMA = """
 CREATE TABLE runs (key TEXT PRIMARY KEY, name TEXT, folder TEXT, began TEXT, world TEXT, subject TEXT,
@@ -62,10 +62,30 @@ CREATE TABLE lessons (subject TEXT, target TEXT, lesson TEXT);
 DERIVED = ("components", "ranges", "relations", "lessons")
 TABLES = ("runs", "experiments", *DERIVED)
 COLUMNS = (
-    "target", "fault", "how", "params", "dose", "tried", "bad", "harm", "near", "joint", "joint_bad", "void",
-    "outcomes", "affected", "drew", "incidents", "recovered", "repair_s", "timed", "seconds", "squares", "tokens",
+    "target",
+    "fault",
+    "how",
+    "params",
+    "dose",
+    "tried",
+    "bad",
+    "harm",
+    "near",
+    "joint",
+    "joint_bad",
+    "void",
+    "outcomes",
+    "affected",
+    "drew",
+    "incidents",
+    "recovered",
+    "repair_s",
+    "timed",
+    "seconds",
+    "squares",
+    "tokens",
     "usd",
-)  # fmt: skip
+)
 NOTED = "noted"
 """The world of what somebody has noted by hand."""
 
@@ -102,13 +122,13 @@ class Memory:
     `runs`."""
 
     def __init__(self, path: Path, *, make: bool = False) -> None:
-        """Opens the file. `make`: it is made if it is not there, and one that cannot be used is laid aside, with
+        """Opens the file. `make`: it is made if it is not there, and one that cannot be used is renamed, with
         `.old` after its name (`laid_aside`). Raises Unusable: it is not there, or cannot be used. OSError: it cannot
         be made."""
         self.path, self.laid_aside = path, ""
         if make and path.is_file():
             try:
-                self._check()
+                self._check_database_file()
             except Busy:
                 raise
             except Unusable as error:
@@ -117,19 +137,19 @@ class Memory:
                 self.laid_aside = f"{error.args[0].partition(': ')[2].partition('; ')[0]}: it is kept as {old}"
         if make and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with self._open() as db:
+            with self._open_database() as db:
                 db.executescript(f"{SCHEMA} PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION};")
-        self._check()
+        self._check_database_file()
 
     @property
-    def _again(self) -> str:
+    def _rebuild_hint(self) -> str:
         return f"it is made anew by `chaoslab memory add {self.path.parent}/*`"
 
-    def _check(self) -> None:
-        again = self._again
+    def _check_database_file(self) -> None:
+        again = self._rebuild_hint
         if not self.path.is_file():
             raise Unusable(f"{self.path}: there is no memory yet; {again}")
-        with self._open() as db:
+        with self._open_database() as db:
             (version,), (made_by,) = (db.execute(f"PRAGMA {name}").fetchone() for name in _PRAGMAS)
             damaged = db.execute("PRAGMA quick_check(1)").fetchone()[0] if made_by == APPLICATION else "ok"
             tables = _read_columns(db)
@@ -139,11 +159,11 @@ class Memory:
             raise Unusable(f"{self.path}: it is of version {version}, and this chaoslab reads {VERSION}; {again}")
         if damaged != "ok":
             raise Unusable(f"{self.path}: it is damaged; {again}")
-        if lacking := sorted(_expected_columns() - tables):
+        if lacking := sorted(_list_expected_columns() - tables):
             raise Unusable(f"{self.path}: it is damaged: it has no {'.'.join(lacking[0])}; {again}")
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open_database(self) -> Iterator[sqlite3.Connection]:
         """A connection whose changes are kept whole or not at all. Raises Busy: it cannot be used now. Unusable: it is
         damaged."""
         try:
@@ -155,14 +175,14 @@ class Memory:
         except sqlite3.DatabaseError as error:
             # The low byte is the code itself; the others tell more of it.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT:
-                raise Unusable(f"{self.path}: it is damaged ({error}); {self._again}") from None
+                raise Unusable(f"{self.path}: it is damaged ({error}); {self._rebuild_hint}") from None
             raise Busy(f"{self.path}: it cannot be used now ({error}); it stays as it is: try again later") from None
 
     def add(self, folders: Iterable[Path], *, again: bool = False) -> AddedRuns:
         """Adds the runs in these folders, and the notes beside the memory. `again`: also those that were forgotten or
         archived. Raises Busy: the memory cannot be written now."""
         added = AddedRuns()
-        with self._open() as db:
+        with self._open_database() as db:
             states = dict(db.execute("SELECT key, state FROM runs"))
             for folder in folders:
                 try:
@@ -170,7 +190,7 @@ class Memory:
                     if key in states and not (again and states[key] != KNOWN):
                         added.known += 1
                         continue
-                    run = _reading.read(folder)
+                    run = _reading.read_run(folder)
                 except (LookupError, OSError) as error:
                     reason = (
                         error.args[0] if isinstance(error, LookupError) else places.explain_unreadable(folder, error)
@@ -178,25 +198,35 @@ class Memory:
                     added.skipped = (*added.skipped, str(reason))
                     continue
                 changed = db.execute(
-                    "DELETE FROM runs WHERE key = ? OR (folder = ? AND name = ?)", (key, _absolute(folder), run.name)
+                    "DELETE FROM runs WHERE key = ? OR (folder = ? AND name = ?)",
+                    (key, _absolute_path(folder), run.name),
                 ).rowcount
-                self._put(db, run)
+                self._insert_run(db, run)
                 states[key] = KNOWN
                 # A run that went on, or was judged since, has other bytes and so another key: its old rows went.
                 added.changed += bool(changed)
                 added.new += not changed
-            noted = [note_run for note_run in self._notes() if note_run.key not in states]
+            noted = [note_run for note_run in self._iterate_note_runs() if note_run.key not in states]
             for note_run in noted:
-                self._put(db, note_run)
+                self._insert_run(db, note_run)
             if added.new or added.changed or noted:
-                self._derive(db)
+                self._rebuild_derived_tables(db)
         return added
 
     def note(
-        self, agent: str, text: str = "", *, target: str = "", fault: str = "", how: str = ONCE,
-        params: Mapping[str, Any] | None = None, tried: int = 1, bad: int = 0, harm: int = 0,
+        self,
+        agent: str,
+        text: str = "",
+        *,
+        target: str = "",
+        fault: str = "",
+        how: str = ONCE,
+        params: Mapping[str, Any] | None = None,
+        tried: int = 1,
+        bad: int = 0,
+        harm: int = 0,
         revision: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Notes what was learnt elsewhere, as in production: that of `tried` trials of an agent with a fault at a
         target `bad` ended badly, `harm` of them with harm; or a text alone. It is a line of `notes.jsonl` beside the
         memory. `how`: once or always. `revision`: of the agent's code, by default the last that is known. Raises
@@ -206,66 +236,88 @@ class Memory:
         if not all(type(number) is int for number in (tried, bad, harm)) or not 0 <= harm <= bad <= tried or not tried:
             raise ValueError(f"tried {tried}, bad {bad}, harm {harm}: of 1 trial or more, bad ones, and of these harm")
         cell = (
-            Design.build({"target": target, "fault": fault, "how": how, "params": params or {}}).cell if fault else None
+            Design.build_from_fields({"target": target, "fault": fault, "how": how, "params": params or {}}).cell
+            if fault
+            else None
         )
         if cell is None and bad:
             raise ValueError("bad trials without a fault: name the fault and its target")
         line = {
             "agent": agent, "text": text[:200], "target": target, "fault": fault, "how": how,
-            "params": cell.parameters if cell else {}, "tried": tried if cell else 0, "bad": bad, "harm": harm,
-            "revision": self.evidence(agent).revision if revision is None else revision, "at": iso(system.utc()),
+            "params": cell.inject_parameters if cell else {}, "tried": tried if cell else 0, "bad": bad, "harm": harm,
+            "revision": self.collect_evidence(agent).revision if revision is None else revision,
+            "at": format_iso(system.utc()),
         }  # fmt: skip
         with (self.path.parent / NOTES).open("a", encoding="utf-8") as file:
             file.write(_render_json(line) + "\n")
         self.add([])
 
-    def _notes(self) -> Iterator[_reading.RunRead]:
+    def _iterate_note_runs(self) -> Iterator[_reading.RunRead]:
         """Each note as a run. Lines that are none are left out."""
         path = self.path.parent / NOTES
-        for number, line in enumerate(lines_of(path) if path.is_file() else (), 1):
+        for number, line in enumerate(iterate_lines(path) if path.is_file() else (), 1):
             try:
                 note = json.loads(line)
                 agent, target, bad = note["agent"], note["target"], note["bad"]
                 cell = Cell.build(target, note["fault"], note["params"], note["how"]) if note["fault"] else None
                 tried = Experiment(agent, cell, note["tried"], bad, note["harm"], world=NOTED)
                 yield _reading.RunRead(
-                    digest([number, note]), note["text"], path, datetime.fromisoformat(note["at"]).astimezone(UTC),
-                    NOTED, agent, revision=note["revision"], experiments=[tried] if cell else [],
+                    hash_value([number, note]),
+                    note["text"],
+                    path,
+                    datetime.fromisoformat(note["at"]).astimezone(UTC),
+                    NOTED,
+                    agent,
+                    revision=note["revision"],
+                    experiments=[tried] if cell else [],
                     targets={target: TargetKnowledge()} if target else {},
-                )  # fmt: skip
+                )
             except (ValueError, TypeError, KeyError, AttributeError):
                 continue
 
-    def _put(self, db: sqlite3.Connection, run: _reading.RunRead) -> None:
+    def _insert_run(self, db: sqlite3.Connection, run: _reading.RunRead) -> None:
         facts = run.trials
         timed = [row_facts.seconds for row_facts in facts if row_facts.seconds is not None]
         row = (
-            run.key, run.name, _absolute(run.folder), iso(run.began), run.world, run.subject, run.scenario, run.seed,
-            run.level, run.revision, len(facts), sum(row_facts.bad and row_facts.judged for row_facts in facts),
-            sum(row_facts.harm for row_facts in facts), sum(timed), sum(row_facts.tokens for row_facts in facts),
-            sum(row_facts.usd for row_facts in facts), KNOWN,
-        )  # fmt: skip
-        _insert(db, "runs", [row])
-        _insert(db, "experiments", [(run.key, *_row_of(row_facts)) for row_facts in run.experiments])
+            run.key,
+            run.name,
+            _absolute_path(run.folder),
+            format_iso(run.began),
+            run.world,
+            run.subject,
+            run.scenario,
+            run.seed,
+            run.level,
+            run.revision,
+            len(facts),
+            sum(row_facts.bad and row_facts.judged for row_facts in facts),
+            sum(row_facts.harm for row_facts in facts),
+            sum(timed),
+            sum(row_facts.tokens for row_facts in facts),
+            sum(row_facts.usd for row_facts in facts),
+            KNOWN,
+        )
+        _insert_rows(db, "runs", [row])
+        _insert_rows(db, "experiments", [(run.key, *_experiment_to_row(row_facts)) for row_facts in run.experiments])
         calls = [(run.key, name, t.trials, t.called, t.effects, t.undoable) for name, t in sorted(run.targets.items())]
-        _insert(db, "calls", calls)
+        _insert_rows(db, "calls", calls)
 
     # What is left out.
 
     def archive(self, before: str) -> int:
         """Leaves the runs that began before this moment (ISO 8601) out of every sum; returns their number."""
-        with self._open() as db:
+        with self._open_database() as db:
             archived_count = db.execute(
                 "UPDATE runs SET state = ? WHERE state = ? AND began < ?", (ARCHIVED, KNOWN, before)
             ).rowcount
-            self._derive(db)
+            self._rebuild_derived_tables(db)
         return archived_count
 
     def forget(self, *, run: str = "", subject: str = "", target: str = "") -> int:
         """Takes out the experiments of a run (its name, key or folder), of a subject or at a target; returns their
         number. A run that was forgotten is not added again, unless that is asked for. Raises LookupError: there is
         none."""
-        with self._open() as db:
+        with self._open_database() as db:
             column, value = next(
                 (name, argument)
                 for name, argument in (("run", run), ("subject", subject), ("target", target))
@@ -278,10 +330,13 @@ class Memory:
                 ]
             else:
                 condition = "subject = :it" if subject else "name = :it OR key = :it OR folder = :path"
-                keys = [key for (key,) in db.execute(
-                    f"SELECT key FROM runs WHERE state <> '{FORGOTTEN}' AND ({condition})",
-                    {"it": value, "path": _absolute(Path(value))},
-                )]  # fmt: skip
+                keys = [
+                    key
+                    for (key,) in db.execute(
+                        f"SELECT key FROM runs WHERE state <> '{FORGOTTEN}' AND ({condition})",
+                        {"it": value, "path": _absolute_path(Path(value))},
+                    )
+                ]
                 deleted_count = len(keys)
                 for key in keys:
                     for table in ("experiments", "calls"):
@@ -291,14 +346,14 @@ class Memory:
                     name for (name,) in db.execute(f"SELECT DISTINCT {'subject' if subject else 'name'} FROM runs")
                 ]
             if not deleted_count:
-                hint = f": {did_you_mean(value, known_names)}" if known_names else ""
+                hint = f": {suggest_name(value, known_names)}" if known_names else ""
                 raise LookupError(f"{self.path} knows no {column} '{value[:60]}'{hint}")
-            self._derive(db)
+            self._rebuild_derived_tables(db)
         return deleted_count
 
     # What is made of it.
 
-    def _derive(self, db: sqlite3.Connection) -> None:
+    def _rebuild_derived_tables(self, db: sqlite3.Connection) -> None:
         for table in DERIVED:
             db.execute(f"DELETE FROM {table}")
         by_place: dict[Place, list[Experiment]] = defaultdict(list)
@@ -314,60 +369,63 @@ class Memory:
         for cell_place, rows in sorted(by_place.items()):
             latest_rows = [experiment for experiment in rows if experiment.revision == rows[-1].revision]
             newest.append((cell_place, latest_rows))
-            component = Component.build(rows)
-            _insert(db, "components", [(*cell_place, *component.row)])
-            ranges = [*find_ranges(latest_rows)]
-            _insert(db, "ranges", [(*cell_place, name, *astuple(experiment)) for name, experiment in ranges])
+            component = Component.from_experiments(rows)
+            _insert_rows(db, "components", [(*cell_place, *component.table_row)])
+            ranges = [*find_dose_ranges(latest_rows)]
+            _insert_rows(db, "ranges", [(*cell_place, name, *astuple(experiment)) for name, experiment in ranges])
             stale = component.revision != last[cell_place[0]]
-            lessons += [(*cell_place[:2], text) for text in write_lessons(cell_place, component, ranges, stale=stale)]
-        relations = [*find_relations(newest)]
-        _insert(db, "relations", relations)
+            lessons += [
+                (*cell_place[:2], text) for text in describe_lessons(cell_place, component, ranges, stale=stale)
+            ]
+        relations = [*find_fault_relations(newest)]
+        _insert_rows(db, "relations", relations)
         for subject, target, fault, other_target, failed, count, *_ in relations:
             lesson = (
                 f"with {fault} at {target}, calls of {other_target} failed in {failed} of {count} trials, "
                 f"not in their twins"
             )
             lessons.append((subject, target, lesson))
-        _insert(db, "lessons", sorted(lessons))
+        _insert_rows(db, "lessons", sorted(lessons))
 
-    def evidence(self, subject: str, *, revision: str | None = None, without: Sequence[str] = ()) -> Evidence:
+    def collect_evidence(self, subject: str, *, revision: str | None = None, without: Sequence[str] = ()) -> Evidence:
         """The evidence of an agent. `revision`: the one that counts, by default that of its last run. `without`: the
         keys of runs to leave out."""
-        with self._open() as db:
+        with self._open_database() as db:
             targets: dict[str, TargetKnowledge] = {}
             for key, target, *counts in db.execute(
                 "SELECT key, target, calls.trials, called, effects, undoable FROM calls JOIN runs ON run = key"
-                f" WHERE state = '{KNOWN}' AND subject = ?", (subject,),
-            ):  # fmt: skip
+                f" WHERE state = '{KNOWN}' AND subject = ?",
+                (subject,),
+            ):
                 if key not in without:
                     targets[target] = targets.get(target, TargetKnowledge()) + TargetKnowledge(*counts)
             faults = [name for (name,) in db.execute("SELECT DISTINCT fault FROM experiments WHERE fault <> ''")]
-            rows = [experiment for key, experiment in _iterate_keyed(db, subject) if key not in without]
+            rows = [experiment for key, experiment in _iterate_keyed_experiments(db, subject) if key not in without]
             return Evidence(subject, rows, targets, revision=revision, faults=faults)
 
-    def agent_of(self, name: str) -> str:
+    def find_agent(self, name: str) -> str:
         """The agent of this name, or of the only scenario of this name; empty if there is none."""
-        with self._open() as db:
+        with self._open_database() as db:
             query = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND (subject = :it OR scenario = :it)"
             agents = [agent for (agent,) in db.execute(query, {"it": name})]
             return name if name in agents else agents[0] if len(agents) == 1 else ""
 
-    def subjects(self) -> list[str]:
+    def list_agents(self) -> list[str]:
         """The agents that are known, by name."""
-        with self._open() as db:
+        with self._open_database() as db:
             query = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND subject <> '' ORDER BY subject"
             return [name for (name,) in db.execute(query)]
 
     def similar(self, experiment: Experiment, n: int = 5) -> list[tuple[float, Experiment]]:
         """The `n` experiments that are most like this one, each with its likeness from 0 to 1 (`planning/similar`)."""
-        with self._open() as db:
-            return find_similar(experiment, _iterate_experiments(db), n)
+        with self._open_database() as db:
+            return find_similar_experiments(experiment, _iterate_experiments(db), n)
 
-    def rows(self, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def read_table(self, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The columns and the rows of a table. Raises LookupError: there is no such table."""
         if table not in TABLES:
-            raise LookupError(f"the memory has no table '{table[:60]}': {did_you_mean(table, TABLES)}")
-        with self._open() as db:
+            raise LookupError(f"the memory has no table '{table[:60]}': {suggest_name(table, TABLES)}")
+        with self._open_database() as db:
             cursor = db.execute(f"SELECT * FROM {table}")
             return [name for name, *_ in cursor.description], cursor.fetchall()
 
@@ -375,14 +433,14 @@ class Memory:
         """A table as a pandas frame."""
         if table not in TABLES:
             raise AttributeError(f"a memory has no {table}: its tables are {', '.join(TABLES)}")
-        extras.check_module("a frame of the memory", "pandas", "charts")
+        extras.require_module("a frame of the memory", "pandas", "charts")
         import pandas as pd
 
-        columns, rows = self.rows(table)
+        columns, rows = self.read_table(table)
         return pd.DataFrame(rows, columns=columns)
 
     def __repr__(self) -> str:
-        with self._open() as db:
+        with self._open_database() as db:
             runs, tried = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES[:2])
         return f"Memory({str(self.path)!r}: {runs} runs, {tried} experiments)"
 
@@ -394,9 +452,9 @@ def memory(logs: str | Path = places.LOGS) -> Memory:
     return Memory(path if path.suffix == ".db" else path / FILE)
 
 
-def note(logs: str | Path, agent: str, text: str = "", **learnt: Any) -> None:
+def add_note(logs: str | Path, agent: str, text: str = "", **learnt: Any) -> None:
     """Notes in the memory beside the logs of this folder what was learnt elsewhere; one is made if there is none. The
-    other arguments: as `Memory.note`, which says what it raises. Raises Unusable: it cannot be used."""
+    other arguments: as `Memory.add_note`, which says what it raises. Raises Unusable: it cannot be used."""
     path = Path(logs)
     Memory(path if path.suffix == ".db" else path / FILE, make=not path.exists() or path.is_dir()).note(
         agent, text, **learnt
@@ -409,7 +467,7 @@ _PRAGMAS = ("user_version", "application_id")
 
 
 @cache
-def _expected_columns() -> frozenset[tuple[str, str]]:
+def _list_expected_columns() -> frozenset[tuple[str, str]]:
     """The columns of each table, as (table, column)."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(SCHEMA)
@@ -427,16 +485,16 @@ def _pick_free_path(path: Path) -> Path:
     return next(candidate for candidate in names if not candidate.exists())
 
 
-def _absolute(folder: Path) -> str:
+def _absolute_path(folder: Path) -> str:
     return str(folder.resolve())
 
 
-def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+def _insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
     if rows:
         db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def _row_of(experiment: Experiment) -> tuple[Any, ...]:
+def _experiment_to_row(experiment: Experiment) -> tuple[Any, ...]:
     cell = experiment.cell or Cell("", "", "")
     of_cell = (cell.target, cell.fault, cell.how, _render_json(dict(cell.params)), cell.dose)
     json_columns = {"outcomes": _render_json(experiment.outcomes), "affected": _render_json(experiment.affected)}
@@ -448,13 +506,13 @@ def _render_json(value: Mapping[str, Any]) -> str:
 
 
 def _iterate_experiments(db: sqlite3.Connection) -> Iterator[Experiment]:
-    return (experiment for _, experiment in _iterate_keyed(db))
+    return (experiment for _, experiment in _iterate_keyed_experiments(db))
 
 
-def _iterate_keyed(db: sqlite3.Connection, subject: str = "") -> Iterator[tuple[str, Experiment]]:
+def _iterate_keyed_experiments(db: sqlite3.Connection, subject: str = "") -> Iterator[tuple[str, Experiment]]:
     """The experiments that count, each with the key of its run, in the order of the runs. `subject`: of one alone."""
     # Many rows hold the same texts.
-    parsed, affected, cell = cache(json.loads), cache(_parse_affected), cache(_parse_cell)
+    parsed, affected, cell = cache(json.loads), cache(_parse_affected_counts), cache(_parse_cell)
     columns = ", ".join(f"experiments.{name}" for name in COLUMNS)
     query = f"SELECT key, subject, world, revision, {columns} FROM experiments JOIN runs ON run = key"
     # By length too: of runs that began within one second, the one with -10 behind its name comes after -9.
@@ -470,7 +528,7 @@ def _iterate_keyed(db: sqlite3.Connection, subject: str = "") -> Iterator[tuple[
         yield key, experiment
 
 
-def _parse_affected(text: str) -> dict[str, tuple[int, int, int]]:
+def _parse_affected_counts(text: str) -> dict[str, tuple[int, int, int]]:
     return {name: (lost, regained, all_) for name, (lost, regained, all_) in json.loads(text).items()}
 
 

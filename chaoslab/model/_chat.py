@@ -15,13 +15,13 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from chaoslab.base.json_text import speller
+from chaoslab.base.json_text import make_json_writer
 from chaoslab.model import _dates
-from chaoslab.model._choosing import KINDS, Offer, assign_parameters, choose, make_catalogue
-from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, make_statement
+from chaoslab.model._choosing import KINDS, OfferedTool, choose_tool, make_tool_catalogue, map_slots_to_parameters
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, make_statement_step
 
 
-def read_result(content: str, status: str | None = None) -> tuple[Any, str | None]:
+def parse_tool_result(content: str, status: str | None = None) -> tuple[Any, str | None]:
     """The reply's value, and the reason if it reports a failure (fit for the end of a sentence)."""
     try:
         value = json.loads(content)
@@ -29,15 +29,15 @@ def read_result(content: str, status: str | None = None) -> tuple[Any, str | Non
         value = content
     # Frameworks put a tool's exception into such words; LangChain's messages have a status besides.
     if status == "error" or re.match(r"\s*(?:Error|Exception|Traceback|Failed)\b", content):
-        return value, _error_text(value if isinstance(value, Mapping) else content)
+        return value, _extract_error_text(content)
     if not content.strip():
         return value, "the tool answered nothing"
-    if isinstance(value, Mapping) and _failed(value):
-        return value, _error_text(value)
+    if isinstance(value, Mapping) and _is_service_refusal(value):
+        return value, _extract_error_text(value)
     return value, None
 
 
-def _failed(value: Mapping[str, Any]) -> bool:
+def _is_service_refusal(value: Mapping[str, Any]) -> bool:
     """True if the value has the form in which a service refuses. A search without results also has "error", but is no
     failure."""
     if "search_information" in value or "organic_results" in value:
@@ -49,7 +49,7 @@ def _failed(value: Mapping[str, Any]) -> bool:
     return refused or (bool(value.get("error")) and "result" not in value)
 
 
-def _error_text(value: Any) -> str:
+def _extract_error_text(value: Any) -> str:
     if isinstance(value, Mapping):
         inner = value.get("error") or value.get("message") or value.get("status_message") or value
         value = inner.get("message", inner) if isinstance(inner, Mapping) else inner
@@ -61,7 +61,7 @@ def _error_text(value: Any) -> str:
         except (ValueError, RecursionError):
             inside = None
         if isinstance(inside, Mapping):
-            value = f"{before}{_error_text(inside)}"
+            value = f"{before}{_extract_error_text(inside)}"
     # The sentence about the failure says already that it is one.
     text = re.sub(r"^\s*(?:Error|Exception)\b[\s:]*", "", str(value)).strip()
     # From the start of a run of dots and spaces only, and without going back: else a long run would take quadratic
@@ -102,7 +102,7 @@ class _Turn:
     """One replay: the tools' answers, the calls still wanted, and the outcomes of the steps."""
 
     answered: Mapping[tuple[str, str], Sequence[tuple[Any, str | None]]]
-    offers: tuple[Offer, ...]
+    offers: tuple[OfferedTool, ...]
     wanted: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     outcomes: dict[int, StepResult | CouldNot] = field(default_factory=dict)
 
@@ -118,34 +118,40 @@ class _Waiting(Exception):
     """A step cannot go on before a tool answers."""
 
 
-def load() -> None:
+def load_reading_rules() -> None:
     """Loads the rules for reading, which take 50 ms: who only passes replies on does without them."""
     import_module("chaoslab.model._planning")
 
 
-def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> ChatReply:
+def answer_conversation(
+    messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None
+) -> ChatReply:
     """The reply to a conversation in OpenAI's format; equal input gives an equal reply."""
-    return reply_to(messages, make_catalogue(tools).offers)
+    return answer_with_offered_tools(messages, make_tool_catalogue(tools).offers)
 
 
-def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -> ChatReply:
+def answer_with_offered_tools(messages: Sequence[Mapping[str, Any]], offers: tuple[OfferedTool, ...]) -> ChatReply:
     """The same, for tools that are parsed already."""
-    request_index = find_request(messages)
+    request_index = find_last_user_index(messages)
     if request_index is None:
-        return ChatReply(_report_lost_request(messages))
-    request = text_of(messages[request_index])
+        return ChatReply(_render_lost_request_reply(messages))
+    request = extract_message_text(messages[request_index])
     if not request.strip():
         return ChatReply("The request is empty.")
-    system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
-    earlier = [text_of(message) for message in messages[:request_index] if message.get("role") == "assistant"]
-    # The last answer that has words: one of calls alone gives “it” no meaning.
-    draft = _make_draft(
-        request, offers, _dates.read_today(system), next((text for text in reversed(earlier) if text), "")
+    system = "\n".join(
+        extract_message_text(message) for message in messages if message.get("role") in ("system", "developer")
     )
-    turn = _Turn(_collect_answers(messages[request_index + 1 :]), draft.offers)
+    earlier = [
+        extract_message_text(message) for message in messages[:request_index] if message.get("role") == "assistant"
+    ]
+    # The last answer that has words: one of calls alone gives “it” no meaning.
+    draft = _plan_request(
+        request, offers, _dates.parse_today_line(system), next((text for text in reversed(earlier) if text), "")
+    )
+    turn = _Turn(_collect_tool_answers(messages[request_index + 1 :]), draft.offers)
     for number, step in enumerate(draft.steps):
         try:
-            turn.outcomes[number] = _play(step, turn, draft.steps)
+            turn.outcomes[number] = _run_step(step, turn, draft.steps)
         except CouldNot as reason:
             turn.outcomes[number] = reason
         # Dates end with the year 9999.
@@ -155,41 +161,44 @@ def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -
             continue
     if turn.wanted:
         return ChatReply(
-            "", tuple(_call(name, arguments, turn, len(messages)) for (name, _), arguments in turn.wanted.items())
+            "",
+            tuple(
+                _make_tool_call(name, arguments, turn, len(messages)) for (name, _), arguments in turn.wanted.items()
+            ),
         )
-    return ChatReply(_write_sentences(draft, turn) or "I do not know what to do with that.")
+    return ChatReply(_compose_sentences(draft, turn) or "I do not know what to do with that.")
 
 
-def find_request(messages: Sequence[Mapping[str, Any]]) -> int | None:
+def find_last_user_index(messages: Sequence[Mapping[str, Any]]) -> int | None:
     """The index of the message with the request; None if there is none."""
     return max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
 
 
 @lru_cache(256)
-def _make_draft(request: str, offered: tuple[Offer, ...], now: datetime | None, earlier: str) -> Draft:
+def _plan_request(request: str, offered: tuple[OfferedTool, ...], now: datetime | None, earlier: str) -> Draft:
     """The plan of a request, the same at each turn of a conversation; running the steps does not change them."""
     from chaoslab.model import _planning
 
     draft = Draft(offered, now, earlier=earlier)
     try:
-        _planning.draw_up(request, draft)
+        _planning.plan_steps(request, draft)
     except OverflowError:
-        draft.steps[:] = [make_statement(f"I did nothing, since {BEYOND}.")]
+        draft.steps[:] = [make_statement_step(f"I did nothing, since {BEYOND}.")]
     return draft
 
 
-def _report_lost_request(messages: Sequence[Mapping[str, Any]]) -> str:
+def _render_lost_request_reply(messages: Sequence[Mapping[str, Any]]) -> str:
     """The reply if the request itself is missing: it states that, and the calls still visible."""
     calls = [
         f"{name} with {arguments}"
-        for (name, arguments), replies in _collect_answers(messages).items()
+        for (name, arguments), replies in _collect_tool_answers(messages).items()
         if any(failure is None for _, failure in replies)
     ]
     calls_text = f" I still see that I called {'; '.join(calls)}." if calls else ""
     return f"I could not finish what was asked: the request is no longer in what I was sent.{calls_text}"
 
 
-def text_of(message: Mapping[str, Any]) -> str:
+def extract_message_text(message: Mapping[str, Any]) -> str:
     """A message's text, also if its content comes in parts."""
     content = message.get("content")
     if isinstance(content, list):
@@ -201,8 +210,8 @@ def find_failed_tool(messages: Sequence[Mapping[str, Any]]) -> str:
     """The name of the first tool whose answer since the model's last message tells of a failure; empty if none does."""
     model_turns = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
     # Since the model's last turn alone: an older failure has had its answer.
-    answered = _collect_answers(messages[model_turns[-1] :]) if model_turns else {}
-    return next((name for (name, _), replies in answered.items() if any(map(_tells_failure, replies))), "")
+    answered = _collect_tool_answers(messages[model_turns[-1] :]) if model_turns else {}
+    return next((name for (name, _), replies in answered.items() if any(map(_is_failed_answer, replies))), "")
 
 
 # Most agents and frameworks put a failure into words of their own, as in "An error occurred while running the tool".
@@ -216,7 +225,7 @@ _HEADLINE = 80
 """The characters of an answer that tell what it is."""
 
 
-def _tells_failure(answer: tuple[Any, str | None]) -> bool:
+def _is_failed_answer(answer: tuple[Any, str | None]) -> bool:
     value, error = answer
     if isinstance(value, Mapping):
         return bool(error) or value.get("status") in ("error", "failed")
@@ -224,7 +233,7 @@ def _tells_failure(answer: tuple[Any, str | None]) -> bool:
     return bool(error) or (isinstance(value, str) and _FAILURE.search(value[:_HEADLINE]) is not None)
 
 
-def _collect_answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[Any, str | None]]]:
+def _collect_tool_answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[Any, str | None]]]:
     """The tools' answers since the request, by name and arguments, in order."""
     called: dict[str, tuple[str, str]] = {}
     answers: dict[tuple[str, str], list[tuple[Any, str | None]]] = {}
@@ -235,34 +244,34 @@ def _collect_answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, s
                 arguments = json.loads(function.get("arguments") or "{}")
             except (ValueError, RecursionError):
                 arguments = {}
-            called[str(call.get("id"))] = (str(function.get("name")), _key(arguments))
+            called[str(call.get("id"))] = (str(function.get("name")), _make_arguments_key(arguments))
         if message.get("role") == "tool" and (key := called.get(str(message.get("tool_call_id")))):
-            answers.setdefault(key, []).append(read_result(text_of(message), message.get("status")))
+            answers.setdefault(key, []).append(parse_tool_result(extract_message_text(message), message.get("status")))
     return answers
 
 
-def _key(arguments: Any) -> str:
+def _make_arguments_key(arguments: Any) -> str:
     return _spelt(arguments)
 
 
 # Sorted, since a client may send the arguments of a call back in another order.
-_spelt = speller(sort_keys=True)
+_spelt = make_json_writer(sort_keys=True)
 
 
-def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> StepResult:
+def _run_step(step: Step, turn: _Turn, steps: Sequence[Step]) -> StepResult:
     """Runs the step's story as far as the answers allow."""
     if step.only_if is not None:
         under = step.only_if
-        outcomes = [_outcome(number, turn) for number in under.steps]
+        outcomes = [_get_step_outcome(number, turn) for number in under.steps]
         settled = [outcome for outcome in outcomes if isinstance(outcome, StepResult)]
         # A lookup that failed says neither yes nor no.
         if len(settled) < len(outcomes):
             raise CouldNot(f"I do not know whether {under.words}")
-        if not under.holds(settled):
+        if not under.is_met_by(settled):
             return _Skipped("", words="" if under.otherwise or not step.label else under.words)
     needed = []
     for number in step.needs:
-        outcome = _outcome(number, turn)
+        outcome = _get_step_outcome(number, turn)
         if isinstance(outcome, CouldNot):
             raise CouldNot(f"it needs the result of another step ({steps[number].label}) that failed")
         needed.append(outcome)
@@ -271,7 +280,7 @@ def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> StepResult:
         wish = next(story)
         while True:
             try:
-                reply = _reply(wish, turn)
+                reply = _get_tool_reply(wish, turn)
             except CouldNot as why:
                 wish = story.throw(why)
             else:
@@ -280,48 +289,50 @@ def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> StepResult:
         return end.value  # type: ignore[no-any-return]
 
 
-def _outcome(number: int, turn: _Turn) -> StepResult | CouldNot:
+def _get_step_outcome(number: int, turn: _Turn) -> StepResult | CouldNot:
     if number not in turn.outcomes:
         raise _Waiting
     return turn.outcomes[number]
 
 
-def _reply(wish: Ask, turn: _Turn) -> Any:
-    """The tool's answer to a wish; records the call as wanted if there is none yet."""
+def _get_tool_reply(wish: Ask, turn: _Turn) -> Any:
+    """The tool's answer to a request; records the call as wanted if there is none yet."""
     if wish.tool:
         name, arguments = wish.tool, dict(wish.slots)
     else:
-        offer = choose(wish.kind, turn.offers)
+        offer = choose_tool(wish.kind, turn.offers)
         if offer is None:
             raise CouldNot("I have no tool for that")
-        name, arguments = offer.name, _convert_arguments(offer, wish)
-    answers = turn.answered.get((name, _key(arguments)), ())
+        name, arguments = offer.name, _to_tool_arguments(offer, wish)
+    answers = turn.answered.get((name, _make_arguments_key(arguments)), ())
     good = next((value for value, failure in answers if failure is None), None)
     if good is not None:
         return good
     if len(answers) >= ATTEMPTS:
         raise CouldNot(answers[-1][1] or "the tool failed")
     # Two steps may want the same call, which is made once.
-    turn.wanted.setdefault((name, _key(arguments)), arguments)
+    turn.wanted.setdefault((name, _make_arguments_key(arguments)), arguments)
     raise _Waiting
 
 
-def _convert_arguments(offer: Offer, wish: Ask) -> dict[str, Any]:
+def _to_tool_arguments(offer: OfferedTool, wish: Ask) -> dict[str, Any]:
     """The slots under the tool's own parameter names; slots that it does not take are left out."""
-    names = assign_parameters(offer, KINDS[wish.kind])
+    names = map_slots_to_parameters(offer, KINDS[wish.kind])
     return {names[slot]: value for slot, value in wish.slots.items() if slot in names}
 
 
-def _call(name: str, arguments: Mapping[str, Any], turn: _Turn, length: int) -> ToolCall:
+def _make_tool_call(name: str, arguments: Mapping[str, Any], turn: _Turn, length: int) -> ToolCall:
     """A call with an id that is a hash of its content and its place in the conversation."""
     # With the tries and the place: a call that is made again needs another id, since some providers refuse one id
     # twice.
-    tries = len(turn.answered.get((name, _key(arguments)), ()))
-    digest = hashlib.blake2s(f"{name}|{_key(arguments)}|{tries}|{length}".encode(), digest_size=8).hexdigest()
+    tries = len(turn.answered.get((name, _make_arguments_key(arguments)), ()))
+    digest = hashlib.blake2s(
+        f"{name}|{_make_arguments_key(arguments)}|{tries}|{length}".encode(), digest_size=8
+    ).hexdigest()
     return ToolCall(f"call_{digest}", name, arguments)
 
 
-def _write_sentences(draft: Draft, turn: _Turn) -> str:
+def _compose_sentences(draft: Draft, turn: _Turn) -> str:
     """One sentence per step, in the order asked; a failure is reported with its reason. No sentence denies what another
     step did in the same words."""
     done_labels = {

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
-class Offer:
+class OfferedTool:
     """One offered tool; compared by identity, so that facts about it can be cached."""
 
     name: str
@@ -23,7 +23,7 @@ class Offer:
         return declared if isinstance(declared, Mapping) else {}
 
     @property
-    def required(self) -> tuple[str, ...]:
+    def required_parameters(self) -> tuple[str, ...]:
         return tuple(name for name in self.parameters.get("required") or () if name in self.properties)
 
 
@@ -100,13 +100,13 @@ KINDS: dict[str, WorkKind] = {
 class Catalogue:
     """The functions among the tools of a chat request, and the length of all of them as JSON."""
 
-    offers: tuple[Offer, ...]
+    offers: tuple[OfferedTool, ...]
     size: int
 
 
-def make_catalogue(tools: Any) -> Catalogue:
+def make_tool_catalogue(tools: Any) -> Catalogue:
     """The catalogue of the tools, cached since an agent sends equal tools with every request."""
-    return _parse_catalogue(marshal.dumps(tools, MARSHALLED))
+    return _parse_tool_catalogue(marshal.dumps(tools, MARSHALLED))
 
 
 # The version of marshal that encodes equal values equally. marshal is a few times faster than JSON, and only gives a
@@ -115,13 +115,15 @@ MARSHALLED = 2
 
 
 @lru_cache(64)
-def _parse_catalogue(text: bytes) -> Catalogue:
+def _parse_tool_catalogue(text: bytes) -> Catalogue:
     tools = marshal.loads(text)
     offers = []
     for tool in tools or ():
         function = tool.get("function") if isinstance(tool, Mapping) else None
         if isinstance(function, Mapping) and isinstance(function.get("name"), str):
-            offers.append(Offer(function["name"], function.get("description") or "", function.get("parameters") or {}))
+            offers.append(
+                OfferedTool(function["name"], function.get("description") or "", function.get("parameters") or {})
+            )
     return Catalogue(tuple(offers), len(json.dumps(tools, ensure_ascii=False)) if tools else 0)
 
 
@@ -130,10 +132,10 @@ def stem_words(text: str) -> tuple[str, ...]:
     """The words of a name or sentence, lower case and without their endings."""
     # The parts of getWeather are two words, as those of get_weather are.
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
-    return tuple(stem(word) for word in re.findall(r"[^\W\d_]+", spaced.lower()))
+    return tuple(stem_word(word) for word in re.findall(r"[^\W\d_]+", spaced.lower()))
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """The word without its plural or verb ending: enough to match "movies" with "movie"."""
     for ending, put in (
         ("ies", "i"),
@@ -150,7 +152,7 @@ def stem(word: str) -> str:
     return word
 
 
-def score_offer(offer: Offer, kind: WorkKind) -> int:
+def score_tool_for_work(offer: OfferedTool, kind: WorkKind) -> int:
     """The suitability of a tool for a kind of work; 0 for none."""
     named, description_words = stem_words(offer.name), stem_words(offer.description)
     verbs, nouns, excluded = set(stem_words(kind.verbs)), set(stem_words(kind.nouns)), set(stem_words(kind.not_about))
@@ -161,7 +163,7 @@ def score_offer(offer: Offer, kind: WorkKind) -> int:
     ):
         return 0
     # If no slot fills a required parameter, every call of the tool would be refused.
-    if set(offer.required) - set(assign_parameters(offer, kind).values()):
+    if set(offer.required_parameters) - set(map_slots_to_parameters(offer, kind).values()):
         return 0
     # A name says what a tool is for; a description also names what it merely touches.
     in_name = 4 * len(nouns & set(named)) + (6 * len(verbs & set(named)) if verbs else 0)
@@ -174,14 +176,14 @@ def score_offer(offer: Offer, kind: WorkKind) -> int:
 
 
 @lru_cache(1024)
-def choose(name: str, offered: tuple[Offer, ...]) -> Offer | None:
+def choose_tool(name: str, offered: tuple[OfferedTool, ...]) -> OfferedTool | None:
     """The offered tool that suits this kind of work best; of equals, the first."""
     kind = KINDS[name]
-    best = max(offered, key=lambda offer: _suits(offer, name, kind), default=None)
-    return best if best is not None and _suits(best, name, kind) > 0 else None
+    best = max(offered, key=lambda offer: _score_if_no_rival_verb(offer, name, kind), default=None)
+    return best if best is not None and _score_if_no_rival_verb(best, name, kind) > 0 else None
 
 
-def _suits(offer: Offer, name: str, kind: WorkKind) -> int:
+def _score_if_no_rival_verb(offer: OfferedTool, name: str, kind: WorkKind) -> int:
     """The score of a tool; 0 if its first word is another kind's verb, as delete_event for creating an event."""
     rivals = (
         {"create", "list", "delete"}
@@ -194,10 +196,10 @@ def _suits(offer: Offer, name: str, kind: WorkKind) -> int:
     for rival in rivals - {name}:
         if set(first) & set(stem_words(KINDS[rival].verbs)) and not set(first) & set(stem_words(kind.verbs)):
             return 0
-    return score_offer(offer, kind)
+    return score_tool_for_work(offer, kind)
 
 
-def assign_parameters(offer: Offer, kind: WorkKind) -> dict[str, str]:
+def map_slots_to_parameters(offer: OfferedTool, kind: WorkKind) -> dict[str, str]:
     """The tool's parameter for each slot."""
     by_slot: dict[str, str] = {}
     for slot, names in kind.slots.items():
@@ -212,11 +214,11 @@ def assign_parameters(offer: Offer, kind: WorkKind) -> dict[str, str]:
 
 
 @lru_cache(64)
-def list_unclaimed(offered: tuple[Offer, ...]) -> tuple[Offer, ...]:
+def list_unclaimed_tools(offered: tuple[OfferedTool, ...]) -> tuple[OfferedTool, ...]:
     """The tools that no known kind of work chooses: only general reading is left for them."""
-    chosen = {offer.name for kind in KINDS if (offer := choose(kind, offered)) is not None}
+    chosen = {offer.name for kind in KINDS if (offer := choose_tool(kind, offered)) is not None}
     return tuple(
         offer
         for offer in offered
-        if offer.name not in chosen and not any(score_offer(offer, kind) > 6 for kind in KINDS.values())
+        if offer.name not in chosen and not any(score_tool_for_work(offer, kind) > 6 for kind in KINDS.values())
     )

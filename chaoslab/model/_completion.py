@@ -5,26 +5,26 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from chaoslab.base.json_text import speller
-from chaoslab.core.answers import halves, pieces
-from chaoslab.model._chat import ChatReply, text_of
-from chaoslab.model._choosing import make_catalogue
+from chaoslab.base.json_text import make_json_writer
+from chaoslab.core.answers import split_in_half, split_words
+from chaoslab.model._chat import ChatReply, extract_message_text
+from chaoslab.model._choosing import make_tool_catalogue
 
-_spelt = speller()
+_spelt = make_json_writer()
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 def count_tokens(value: Any) -> int:
     """The estimated tokens of a text, or of anything as JSON: its length by four, rounded up."""
     text = value if isinstance(value, str) else _spelt(value)
-    return _tokens_of_length(len(text))
+    return _estimate_token_count(len(text))
 
 
-def _tokens_of_length(characters: int) -> int:
+def _estimate_token_count(characters: int) -> int:
     return -(-characters // 4)
 
 
-def find_error(body: Any) -> str | None:
+def find_request_error(body: Any) -> str | None:
     """The reason, in words, that a body is no request for a chat completion; None if it is one."""
     if not isinstance(body, dict):
         return "request body must be a JSON object"
@@ -66,7 +66,7 @@ class Completion:
 
     def __init__(self, body: Mapping[str, Any], request_bytes: bytes, *, reply: ChatReply, groq: bool = True) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
-        offered = make_catalogue(tools)
+        offered = make_tool_catalogue(tools)
         self.reply = reply
         digest = hashlib.blake2s(request_bytes, digest_size=16).hexdigest()
         self._head = {"id": f"chatcmpl-{digest}", "model": body["model"], "system_fingerprint": "fp_offline"}
@@ -85,19 +85,19 @@ class Completion:
         self.finish = reply.finish or ("tool_calls" if self.calls else "stop")
         prompt = sum(
             4
-            + count_tokens(text_of(message))
+            + count_tokens(extract_message_text(message))
             + (count_tokens(message["tool_calls"]) if message.get("tool_calls") else 0)
             for message in body["messages"]
         )
         # The catalogue is cached, and knows the length of the tools as JSON.
-        prompt += _tokens_of_length(offered.size)
+        prompt += _estimate_token_count(offered.size)
         spent = reply.answers * (count_tokens(self.reply.content) + (count_tokens(self.calls) if self.calls else 0))
         self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
         self.streamed = body.get("stream") is True
         options = body.get("stream_options")
         self.include_usage = isinstance(options, Mapping) and options.get("include_usage") is True
 
-    def whole(self, created: int) -> dict[str, Any]:
+    def build_json(self, created: int) -> dict[str, Any]:
         # An answer of calls alone has null here, not an empty text.
         message: dict[str, Any] = {"role": "assistant", "content": self.reply.content or None}
         if self.calls:
@@ -110,7 +110,7 @@ class Completion:
         about = {"object": "chat.completion", "choices": choices, "usage": self.usage, **self._extra}
         return {**self._head, "created": created, **about}
 
-    def stream(self, created: int, *, whole: bool = False) -> Iterator[bytes]:
+    def build_stream_events(self, created: int, *, whole: bool = False) -> Iterator[bytes]:
         """The answer word by word, or call by call, as server-sent events. `whole`: a call comes in one event. Usage
         comes in the last chunk, as Groq sends it, and in a chunk of its own if it was asked for, as OpenAI does."""
         chunk = {**self._head, "created": created, "object": "chat.completion.chunk"}
@@ -120,30 +120,30 @@ class Completion:
         # Groq tells the usage in the last chunk, also unasked, and in a field of its own.
         used = {"x_groq": {**self.groq, "usage": self.usage}} if self._of_groq else {}
         for number in range(self.reply.answers):
-            yield _make_event(chunk, {"role": "assistant", "content": ""}, number, **self._extra)
+            yield _make_chunk_event(chunk, {"role": "assistant", "content": ""}, number, **self._extra)
             for index, call in enumerate(self.calls):
                 function = call["function"]
                 named = {"index": index, **call, "function": function if whole else {**function, "arguments": ""}}
-                yield _make_event(chunk, {"tool_calls": [named]}, number)
+                yield _make_chunk_event(chunk, {"tool_calls": [named]}, number)
                 # In parts, as a provider sends them: a client that takes the first part for the whole fails here too.
-                for piece in () if whole else halves(function["arguments"]):
-                    yield _make_event(
+                for piece in () if whole else split_in_half(function["arguments"]):
+                    yield _make_chunk_event(
                         chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}, number
                     )
-            for word in pieces(self.reply.content):
-                yield _make_event(chunk, {"content": word}, number)
-            yield _make_event(chunk, {}, number, finish=self.finish, **used)
+            for word in split_words(self.reply.content):
+                yield _make_chunk_event(chunk, {"content": word}, number)
+            yield _make_chunk_event(chunk, {}, number, finish=self.finish, **used)
         if self.include_usage:
-            yield _event_line({**chunk, "choices": [], "usage": self.usage})
+            yield _format_sse_event({**chunk, "choices": [], "usage": self.usage})
         yield b"data: [DONE]\n\n"
 
 
-def _make_event(
+def _make_chunk_event(
     chunk: Mapping[str, Any], delta: Mapping[str, Any], number: int, *, finish: str | None = None, **extra: Any
 ) -> bytes:
     choice = {"index": number, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return _event_line({**chunk, "choices": [choice], **extra})
+    return _format_sse_event({**chunk, "choices": [choice], **extra})
 
 
-def _event_line(event: Mapping[str, Any]) -> bytes:
+def _format_sse_event(event: Mapping[str, Any]) -> bytes:
     return f"data: {_spelt(event)}\n\n".encode()

@@ -25,13 +25,13 @@ _QUESTIONS = (
 )
 
 
-def replace_freezing(text: str) -> str:
+def replace_freezing_words(text: str) -> str:
     """The words with "freezing" replaced by its number."""
     text = re.sub(r"\b(above|below|under|over) (?:freezing(?: point)?|zero)\b", r"\1 0 degrees", text, flags=re.I)
     return re.sub(r"\b(is|it['’]s) freezing\b", r"\1 below 0 degrees", text, flags=re.I)
 
 
-def make_question(text: str) -> str:
+def condition_to_question(text: str) -> str:
     """The condition as a question: "there are no messages from Zoe" becomes "are there any messages …"."""
     for pattern, replacement in _QUESTIONS:
         if re.match(pattern, text, re.I):
@@ -39,7 +39,7 @@ def make_question(text: str) -> str:
     return text
 
 
-def is_measurable(text: str) -> bool:
+def is_measurable_condition(text: str) -> bool:
     """True if the words name a number or a kind of sky; "it is nice out" and "the sum is right" do not."""
     return re.search(rf"\d|\b(?:{'|'.join(SKY)})", text, re.I) is not None
 
@@ -53,14 +53,14 @@ def make_condition(text: str) -> Condition:
     if limit and number:
         bound, less = float(number[0]), bool(limit["less"])
 
-        def compares(result: StepResult) -> bool:
+        def meets_number_bound(result: StepResult) -> bool:
             return (
                 bool(result.numbers)
                 # `is not` turns the comparison round where the words deny it.
                 and (result.numbers[0] < bound if less else result.numbers[0] > bound) is not denied
             )
 
-        return compares
+        return meets_number_bound
     equal = re.search(r"\b(?:is|equals|makes)(?: not)?(?: equal to| exactly)? (-?\d+(?:\.\d+)?)\W*$", text, re.I)
     if equal:
         expected = float(equal[1])
@@ -68,16 +68,16 @@ def make_condition(text: str) -> Condition:
     if sign := re.search(rf"\b({'|'.join(SKY)})", text, re.I):
         pattern = SKY[sign[1].lower()]
 
-        def looks(result: StepResult) -> bool:
+        def matches_sky(result: StepResult) -> bool:
             return (
                 re.search(pattern, result.items[0] if result.items else result.text, re.I) is not None
             ) is not denied
 
-        return looks
+        return matches_sky
     # “free” holds where nothing is there, any other word where something is.
     empty = denied is not (re.search(r"\b(?:free|available)\b", text, re.I) is not None)
 
-    def has(result: StepResult) -> bool:
+    def matches_presence(result: StepResult) -> bool:
         return result.nothing is empty
 
-    return has
+    return matches_presence

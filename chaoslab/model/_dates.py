@@ -47,14 +47,14 @@ class NamedDay:
     end: time | None = None
     lasting: timedelta | None = None
 
-    def span(self) -> tuple[str, str]:
+    def to_iso_bounds(self) -> tuple[str, str]:
         """The bounds of the days as ISO date-times; the second is the midnight after. Needs a day."""
         assert self.day is not None
         until = (self.last_day or self.day) + timedelta(days=1)
         return f"{self.day.isoformat()}T00:00:00", f"{until.isoformat()}T00:00:00"
 
 
-def read_today(system: str) -> datetime | None:
+def parse_today_line(system: str) -> datetime | None:
     """The moment in a line such as `Today is Monday 2026-06-01, 09:00 UTC.`"""
     match = re.search(r"(?:today|now|date)\b[^\d\n]{0,40}(\d{4}-\d\d-\d\d)(?:[T,\s]+(\d\d:\d\d))?", system, re.I)
     try:
@@ -63,7 +63,7 @@ def read_today(system: str) -> datetime | None:
         return None
 
 
-def parse_when(text: str, now: datetime | None) -> NamedDay:
+def parse_days_and_times(text: str, now: datetime | None) -> NamedDay:
     """The text's days and times; without `now` only absolute dates are recognised."""
     day, last_day, rest = _parse_day(text, now.date() if now else None)
     lasting, rest = _parse_duration(rest)
@@ -83,7 +83,7 @@ def parse_when(text: str, now: datetime | None) -> NamedDay:
             and int(match[1] or 12) < int(match[5] or 12) < 12
         ):
             start = start.replace(hour=start.hour + 12)
-        rest = _cut(rest, match)
+        rest = _remove_match(rest, match)
     elif match := _AT.search(rest):
         groups = match.groups()
         start = (
@@ -92,17 +92,17 @@ def parse_when(text: str, now: datetime | None) -> NamedDay:
             or _parse_clock(groups[7], groups[8], "h", None)
             or _parse_clock(None, None, None, groups[9])
         )
-        rest = _cut(rest, match) if start else rest
+        rest = _remove_match(rest, match) if start else rest
     if match := re.search(r"\b(?:in the|this|tomorrow|every)?\s*\b(morning|afternoon|evening)\b", rest, re.I):
         part_of_day = match[1].lower()
         if start and part_of_day != "morning" and start.hour < 12:  # tonight at 8
             start = start.replace(hour=start.hour + 12)
         start = start or _PARTS[part_of_day][0]
-        rest = _cut(rest, match)
+        rest = _remove_match(rest, match)
     return NamedDay(re.sub(r"\s{2,}", " ", rest).strip(" ,.?!"), day, last_day, start, end, lasting)
 
 
-def _cut(text: str, match: re.Match[str]) -> str:
+def _remove_match(text: str, match: re.Match[str]) -> str:
     return f"{text[: match.start()].rstrip()} {text[match.end() :].lstrip()}".strip()
 
 
@@ -128,19 +128,21 @@ def _parse_duration(text: str) -> tuple[timedelta | None, str]:
     if not match or re.search(r"\bin\s+$", text[: match.start()], re.I):
         return None, text
     if match[1]:
-        return timedelta(minutes=30), _cut(text, match)
+        return timedelta(minutes=30), _remove_match(text, match)
     amount = float(_NUMBER.get(match[2].lower()) or match[2])
     if match[4] or "and a half" in match[0]:
         amount += 0.5
-    return timedelta(hours=amount) if match[3].lower().startswith("h") else timedelta(minutes=amount), _cut(text, match)
+    return timedelta(hours=amount) if match[3].lower().startswith("h") else timedelta(minutes=amount), _remove_match(
+        text, match
+    )
 
 
 def _parse_day(text: str, today: date | None) -> tuple[date | None, date | None, str]:
-    def hit(pattern: str) -> re.Match[str] | None:
+    def search_text(pattern: str) -> re.Match[str] | None:
         return re.search(pattern, text, re.I)
 
-    if match := hit(r"\b(?:on\s+)?(\d{4})-(\d\d)-(\d\d)(?:T|\b)"):
-        return _make_date(int(match[1]), int(match[2]), int(match[3])), None, _cut(text, match)
+    if match := search_text(r"\b(?:on\s+)?(\d{4})-(\d\d)-(\d\d)(?:T|\b)"):
+        return _make_date(int(match[1]), int(match[2]), int(match[3])), None, _remove_match(text, match)
     month_first = (
         rf"\b(?:on\s+)?(?:the\s+)?(?P<month>{_MONTH})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd"
         rf"|th)?\b(?:,?\s+(?P<year>\d{{4}}))?(?!:)"
@@ -149,7 +151,7 @@ def _parse_day(text: str, today: date | None) -> tuple[date | None, date | None,
         rf"\b(?:on\s+)?(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd"
         rf"|th)?\s+(?:of\s+)?(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}}))?"
     )
-    if match := hit(month_first) or hit(day_first):
+    if match := search_text(month_first) or search_text(day_first):
         month = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(match["month"][:3].lower()))
         year = int(match["year"]) if match["year"] else (today.year if today else None)
         named_date = _make_date(year, month, int(match["day"])) if year else None
@@ -168,27 +170,35 @@ def _parse_day(text: str, today: date | None) -> tuple[date | None, date | None,
         return None, None, text
     monday = today - timedelta(days=today.weekday())
     weekdays = "|".join(_DAYS)
-    if match := hit(r"\b(?:the\s+)?day after tomorrow\b"):
-        return today + timedelta(days=2), None, _cut(text, match)
-    if match := hit(r"\b(?:for\s+|later\s+)?(today|tonight|tomorrow|yesterday)(?:'s)?\b"):
+    if match := search_text(r"\b(?:the\s+)?day after tomorrow\b"):
+        return today + timedelta(days=2), None, _remove_match(text, match)
+    if match := search_text(r"\b(?:for\s+|later\s+)?(today|tonight|tomorrow|yesterday)(?:'s)?\b"):
         word = match[1].lower()
         shift = {"tomorrow": 1, "yesterday": -1}.get(word, 0)
         # Tonight is a part of the day too, which is read from the rest.
-        return today + timedelta(days=shift), None, _cut(text, match) + (" evening" if word == "tonight" else "")
-    if match := hit(rf"\b(?:on\s+|for\s+)?(this\s+|next\s+|coming\s+)?({weekdays})(?:'s)?(\s+next week)?\b"):
+        return (
+            today + timedelta(days=shift),
+            None,
+            _remove_match(text, match) + (" evening" if word == "tonight" else ""),
+        )
+    if match := search_text(rf"\b(?:on\s+|for\s+)?(this\s+|next\s+|coming\s+)?({weekdays})(?:'s)?(\s+next week)?\b"):
         target = _DAYS.index(match[2].lower())
         if (match[1] or "").strip().lower() == "next" or match[3]:
-            return monday + timedelta(days=7 + target), None, _cut(text, match)
-        return today + timedelta(days=(target - today.weekday() - 1) % 7 + 1), None, _cut(text, match)
-    if match := hit(rf"\bin\s+({_N})\s+(day|week)s?\b"):
+            return monday + timedelta(days=7 + target), None, _remove_match(text, match)
+        return today + timedelta(days=(target - today.weekday() - 1) % 7 + 1), None, _remove_match(text, match)
+    if match := search_text(rf"\bin\s+({_N})\s+(day|week)s?\b"):
         count = int(_NUMBER.get(match[1].lower()) or match[1])
-        return today + timedelta(days=count * (7 if match[2].lower() == "week" else 1)), None, _cut(text, match)
-    if match := hit(r"\b(?:for\s+|during\s+|in\s+)?(this|next|the coming)\s+week(end)?\b"):
+        return (
+            today + timedelta(days=count * (7 if match[2].lower() == "week" else 1)),
+            None,
+            _remove_match(text, match),
+        )
+    if match := search_text(r"\b(?:for\s+|during\s+|in\s+)?(this|next|the coming)\s+week(end)?\b"):
         first = monday + timedelta(days=7 if match[1].lower() == "next" else 0)
         if match[2]:
-            return first + timedelta(days=5), first + timedelta(days=6), _cut(text, match)
+            return first + timedelta(days=5), first + timedelta(days=6), _remove_match(text, match)
         # The days of this week that are over are not meant.
-        return max(first, today), first + timedelta(days=6), _cut(text, match)
+        return max(first, today), first + timedelta(days=6), _remove_match(text, match)
     return None, None, text
 
 

@@ -105,10 +105,10 @@ ASKING = re.compile(
 )
 
 
-def replace_numerals(text: str) -> str:
+def replace_number_words(text: str) -> str:
     """The text with number words as digits."""
 
-    def digits(match: re.Match[str]) -> str:
+    def words_to_digits(match: re.Match[str]) -> str:
         total = group = 0
         for word in re.split(r"[\s-]+", match[0].lower()):
             if word in _SMALL:
@@ -121,13 +121,13 @@ def replace_numerals(text: str) -> str:
 
     # "seven and thirty" in a list are two numbers: only a hundred or more takes an "and".
     pieces = re.split(r"(?<!hundred)(?<!thousand)(?<!million)(\s+and\s+)", text, flags=re.I)
-    return "".join(_NUMERAL.sub(digits, piece) for piece in pieces)
+    return "".join(_NUMERAL.sub(words_to_digits, piece) for piece in pieces)
 
 
-def expression(text: str, *, it: bool = False) -> str | None:
+def extract_arithmetic(text: str, *, it: bool = False) -> str | None:
     """The arithmetic in the text, or None; with `it`, words such as "the result" become `IT`."""
     # The rules allow for one space between words.
-    text, digits = _rounding(replace_numerals(" ".join(text.split())))
+    text, digits = _split_off_rounding(replace_number_words(" ".join(text.split())))
     if it:
         text = re.sub(_REF, IT, re.sub(r"\bits (?=(?:square|cube) )", "the ", text, flags=re.I), flags=re.I)
         for pattern, written in _UPON_IT:
@@ -142,7 +142,7 @@ def expression(text: str, *, it: bool = False) -> str | None:
         text = re.sub(pattern, written, text, flags=re.I)
     for gathering, sign in _GATHERED:
         text = gathering.sub(
-            lambda match, sign=sign: _joined(next(g for g in match.groups() if g), sign),  # type: ignore[misc]
+            lambda match, sign=sign: _join_operands(next(g for g in match.groups() if g), sign),  # type: ignore[misc]
             text,
         )
     runs = [run.strip(" ,") for run in _RUN.findall(text)]
@@ -161,7 +161,7 @@ def expression(text: str, *, it: bool = False) -> str | None:
     return run if digits is None else f"round({run}, {digits})"
 
 
-def _rounding(text: str) -> tuple[str, int | None]:
+def _split_off_rounding(text: str) -> tuple[str, int | None]:
     """The text without "rounded to 2 decimals", and the number of decimals."""
     match = re.search(
         r"(?:,?\s*\b(?:and )?(?:rounded|correct)(?: off)?)?\s+to "
@@ -175,6 +175,6 @@ def _rounding(text: str) -> tuple[str, int | None]:
     return re.sub(r"^round(?: off)?\s+", "", rest, flags=re.I), int(match[1] or 0)
 
 
-def _joined(listed: str, sign: str) -> str:
+def _join_operands(listed: str, sign: str) -> str:
     parts = re.findall(_N, listed)
     return f"({' + '.join(parts)}) / {len(parts)}" if sign == "mean" else sign.join(parts)

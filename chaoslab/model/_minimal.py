@@ -23,16 +23,16 @@ class NoneFits(Exception):
         self.place, self.key = tuple(path), key
 
 
-def make_minimal(schema: Any, text: str = "") -> Any:
+def make_minimal_value(schema: Any, text: str = "") -> Any:
     """The value. `text` stands in the first string of any content. Raises NoneFits: none was found."""
-    return _Maker(schema, text).value(schema, ())
+    return _MinimalValueMaker(schema, text).make_value(schema, ())
 
 
-class _Maker:
+class _MinimalValueMaker:
     def __init__(self, root: Any, text: str) -> None:
         self._root, self._text = root, text
 
-    def value(self, schema: Any, path: tuple[str, ...]) -> Any:
+    def make_value(self, schema: Any, path: tuple[str, ...]) -> Any:
         # A schema that demands itself has no smallest value, and would be followed for ever.
         if len(path) > DEPTH_MAX:
             raise NoneFits(path[:2], "$ref")
@@ -45,23 +45,24 @@ class _Maker:
         if isinstance(schema.get("$ref"), str):
             # What stands beside a $ref holds too, since draft 2019-09 of JSON Schema.
             rest = {key: entry for key, entry in schema.items() if key != "$ref"}
-            return self.value(_merge_schemas([self._at(schema["$ref"], path), rest]), (*path, ""))
+            return self.make_value(_merge_schemas([self._resolve_pointer(schema["$ref"], path), rest]), (*path, ""))
         if isinstance(schema.get("allOf"), list):
-            parts = [self._whole(branch, path) for branch in schema["allOf"]]
+            parts = [self._resolve_reference(branch, path) for branch in schema["allOf"]]
             rest_of_schema = {key: entry for key, entry in schema.items() if key != "allOf"}
-            return self.value(_merge_schemas([*parts, rest_of_schema]), (*path, ""))
+            return self.make_value(_merge_schemas([*parts, rest_of_schema]), (*path, ""))
         for key in ("anyOf", "oneOf"):
             if isinstance(schema.get(key), list) and schema[key]:
                 rest_of_schema = {name: entry for name, entry in schema.items() if name != key}
-                return self._first(
-                    [_merge_schemas([rest_of_schema, self._whole(entry, path)]) for entry in schema[key]], path
+                return self._make_first_choice_value(
+                    [_merge_schemas([rest_of_schema, self._resolve_reference(entry, path)]) for entry in schema[key]],
+                    path,
                 )
         kinds = schema.get("type")
         named = kinds if isinstance(kinds, list) else [kinds or ("object" if "properties" in schema else "string")]
         kind = next((entry for entry in named if entry != "null"), "null")
-        return self._of_kind(str(kind), schema, path)
+        return self._make_value_by_type(str(kind), schema, path)
 
-    def _at(self, reference: str, path: tuple[str, ...]) -> Any:
+    def _resolve_pointer(self, reference: str, path: tuple[str, ...]) -> Any:
         target = self._root
         for name in reference.removeprefix("#").strip("/").split("/"):
             if name:
@@ -71,18 +72,18 @@ class _Maker:
             raise NoneFits(path, "$ref")
         return target
 
-    def _whole(self, schema: Any, path: tuple[str, ...]) -> Any:
+    def _resolve_reference(self, schema: Any, path: tuple[str, ...]) -> Any:
         """The schema, or the one that it refers to."""
         refers = isinstance(schema, Mapping) and isinstance(schema.get("$ref"), str)
-        return self._at(schema["$ref"], path) if refers else schema
+        return self._resolve_pointer(schema["$ref"], path) if refers else schema
 
-    def _first(self, choices: Sequence[Any], path: tuple[str, ...]) -> Any:
+    def _make_first_choice_value(self, choices: Sequence[Any], path: tuple[str, ...]) -> Any:
         """A value of the first choice that has one; null last, as it says least."""
         ordered = sorted(choices, key=lambda choice: choice.get("type") == "null")
         for number, choice in enumerate(ordered):
             text = self._text
             try:
-                return self.value(choice, (*path, ""))
+                return self.make_value(choice, (*path, ""))
             except NoneFits:
                 # The choice that failed may have used the text up.
                 self._text = text
@@ -90,17 +91,17 @@ class _Maker:
                     raise
         return None
 
-    def _of_kind(self, kind: str, schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    def _make_value_by_type(self, kind: str, schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
         if kind == "object":
             properties = schema.get("properties") or {}
             names = [name for name in schema.get("required") or () if isinstance(name, str)]
-            return {name: self.value(properties.get(name, True), (*path, "properties", name)) for name in names}
+            return {name: self.make_value(properties.get(name, True), (*path, "properties", name)) for name in names}
         if kind == "array":
             heads = list(schema.get("prefixItems") or ())
             # minItems may be any number: without a bound, a large one would fill the memory.
             count = min(int(schema.get("minItems") or 0), ITEMS_MAX)
             parts = [*heads, *[schema.get("items", True)] * (count - len(heads))]
-            return [self.value(item_schema, (*path, "items")) for item_schema in parts]
+            return [self.make_value(item_schema, (*path, "items")) for item_schema in parts]
         if kind in ("integer", "number"):
             return _make_number(schema, whole=kind == "integer")
         if kind == "boolean":

@@ -5,17 +5,28 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from chaoslab.model import _conditions, _reading
-from chaoslab.model._choosing import list_unclaimed
-from chaoslab.model._story import Draft, Step, Under, make_statement
+from chaoslab.model._choosing import list_unclaimed_tools
+from chaoslab.model._story import Draft, Step, StepCondition, make_statement_step
 from chaoslab.model.skills import calculate, calendar, inbox, messages, movies, other, search, translate, units, weather
 
 Skill = Callable[[str, Draft], bool]
 
 # The order decides a clause that two skills could accept: a named effect goes before a named subject.
 _SKILLS: tuple[Skill, ...] = (
-    other.read_first, translate.read, messages.read, inbox.read, units.read, calculate.read, movies.read,
-    calendar.read, search.read, weather.read, other.read, other.read_clock, search.read_question,
-)  # fmt: skip
+    other.plan_by_tool_verb,
+    translate.plan_clause,
+    messages.plan_clause,
+    inbox.plan_clause,
+    units.plan_clause,
+    calculate.plan_clause,
+    movies.plan_clause,
+    calendar.plan_clause,
+    search.plan_clause,
+    weather.plan_clause,
+    other.plan_clause,
+    other.plan_clock_question,
+    search.plan_question,
+)
 _IF = re.compile(
     r"^(?:only )?(?:if|in case|(?P<unless>unless))\s+(?P<condition>[^,]+?)(?:\s*,\s*(?:then\s+)?|\s+then\s+"
     r"|\s+(?=(?:let|tell|message|text|send|ping|notify|remind)\s+(?:(?-i:[A-Z#@])|my|him|her|them)|(?:delete|cancel"
@@ -47,59 +58,59 @@ _IF_SO = re.compile(
 _DICTATED = re.compile(r"^\W*(?:please\s+)?(?:send|write|text|message|tell|e-?mail|reply)\b[^:.!?]{1,60}:\s+\S", re.I)
 
 
-def draw_up(request: str, draft: Draft) -> None:
+def plan_steps(request: str, draft: Draft) -> None:
     """Fills the draft with the steps of the request."""
     masked, draft.quotes = _reading.mask_quotes(request)
     # After the quotes are hidden: a text that is to be sent keeps its spaces.
-    masked = _reading.spaced_once(masked)
+    masked = _reading.collapse_spaces(masked)
     verbs = frozenset(
         name_words[0]
-        for offer in list_unclaimed(draft.offers)
+        for offer in list_unclaimed_tools(draft.offers)
         if (name_words := re.findall(r"[a-z]{3,}", offer.name.lower())) and name_words[0] != "get"
     )
-    for sentence in _join_dictation(_reading.split_sentences(masked), verbs):
-        _read_sentence(sentence.strip(), draft, verbs)
+    for sentence in _join_dictated_sentences(_reading.split_sentences(masked), verbs):
+        _plan_sentence(sentence.strip(), draft, verbs)
 
 
-def _join_dictation(sentences: list[str], verbs: frozenset[str]) -> list[str]:
+def _join_dictated_sentences(sentences: list[str], verbs: frozenset[str]) -> list[str]:
     """The sentences, where text after "Write to Ana: …" belongs to the message until something new is asked."""
     joined: list[str] = []
     for sentence in sentences:
         dictating = joined and _DICTATED.match(joined[-1]) and not re.search(_reading.QUOTE, joined[-1])
-        if dictating and not _reading.is_request(sentence, verbs):
+        if dictating and not _reading.is_request_sentence(sentence, verbs):
             joined[-1] += " " + sentence
         else:
             joined.append(sentence)
     return joined
 
 
-def _read_sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
+def _plan_sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
     before_if, *after = re.split(
         r"(?:,?\s+(?:and|then|but)|;|,)\s+(?=if\s+(?!so\b|yes\b|not\b)[^,]+,)", sentence, maxsplit=1, flags=re.I
     )
     if after and not re.match(r"\W*if\b", before_if, re.I):
-        _read_sentence(before_if, draft, verbs)
+        _plan_sentence(before_if, draft, verbs)
         sentence = after[0]
     stripped = _reading.strip_politeness(sentence)
     if (match := _ELSE.match(stripped)) and draft.only_if is not None:
-        _read_otherwise(stripped[match.end() :], draft, verbs)
+        _plan_otherwise_branch(stripped[match.end() :], draft, verbs)
         return
     # A condition holds for its sentence, and for an “otherwise” that follows.
     draft.only_if = None
     if (match := _IF_SO.match(stripped)) and draft.last:
         holds, condition_text = draft.asked or (lambda result: not result.nothing, "there is something")
-        draft.only_if = Under(draft.last[-1:], holds, condition_text, otherwise=bool(match["no"]))
-        _read_branches(match["rest"], draft, verbs)
+        draft.only_if = StepCondition(draft.last[-1:], holds, condition_text, otherwise=bool(match["no"]))
+        _plan_if_branches(match["rest"], draft, verbs)
         return
     if match := _IF.match(stripped):
         # “If pens cost 2 each, …” is a sum, not a condition.
-        if re.search(r"\b(?:each|apiece)\b", match["condition"]) and calculate.read(stripped, draft):
+        if re.search(r"\b(?:each|apiece)\b", match["condition"]) and calculate.plan_clause(stripped, draft):
             return
-        if not _read_condition(match["condition"], draft):
-            draft.add(_make_unknown_step(match["condition"], draft))
+        if not _plan_condition(match["condition"], draft):
+            draft.add_step(_make_unclear_step(match["condition"], draft))
             return
-        _add_otherwise(match, draft)
-        _read_branches(match["rest"], draft, verbs)
+        _negate_unless_condition(match, draft)
+        _plan_if_branches(match["rest"], draft, verbs)
         return
     # “Tell me if it rains” asks, and makes nothing depend on the answer.
     if (match := _IF_AFTER.match(stripped)) and not re.match(
@@ -109,105 +120,105 @@ def _read_sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
         # Of several clauses, a condition behind them belongs to the last.
         earlier, *last = _reading.split_clauses(match["rest"], verbs)
         if last:
-            _read_clauses(" ; ".join([earlier, *last[:-1]]), draft, verbs)
+            _plan_clauses(" ; ".join([earlier, *last[:-1]]), draft, verbs)
         condition_words, *otherwise = _ELSE.split(match["condition"], maxsplit=1)
-        if _read_condition(condition_words, draft):
-            _add_otherwise(match, draft)
-            _read_clauses(last[-1] if last else earlier, draft, verbs)
+        if _plan_condition(condition_words, draft):
+            _negate_unless_condition(match, draft)
+            _plan_clauses(last[-1] if last else earlier, draft, verbs)
             if otherwise:
-                _read_otherwise(otherwise[0], draft, verbs)
+                _plan_otherwise_branch(otherwise[0], draft, verbs)
             return
         del draft.steps[before:]
         # What changes something is not done without the condition that was put on it.
         if re.match(r"(?:delete|cancel|remove|move|reschedule|schedule|book|create|add)\b", stripped, re.I):
-            draft.add(_make_unknown_step(match["condition"], draft))
+            draft.add_step(_make_unclear_step(match["condition"], draft))
             return
-    _read_clauses(sentence, draft, verbs)
+    _plan_clauses(sentence, draft, verbs)
 
 
-def _read_branches(rest: str, draft: Draft, verbs: frozenset[str]) -> None:
+def _plan_if_branches(rest: str, draft: Draft, verbs: frozenset[str]) -> None:
     """Adds the steps under the condition in force, and those after "otherwise" under its opposite."""
     then, *otherwise = _ELSE.split(rest, maxsplit=1)
-    _read_clauses(then, draft, verbs)
+    _plan_clauses(then, draft, verbs)
     if otherwise:
-        _read_otherwise(otherwise[0], draft, verbs)
+        _plan_otherwise_branch(otherwise[0], draft, verbs)
 
 
-def _read_otherwise(text: str, draft: Draft, verbs: frozenset[str]) -> None:
+def _plan_otherwise_branch(text: str, draft: Draft, verbs: frozenset[str]) -> None:
     if draft.only_if is None:
         return
     draft.only_if = replace(draft.only_if, otherwise=not draft.only_if.otherwise)
-    _read_clauses(text, draft, verbs)
+    _plan_clauses(text, draft, verbs)
     draft.only_if = None
 
 
-def _add_otherwise(match: re.Match[str], draft: Draft) -> None:
+def _negate_unless_condition(match: re.Match[str], draft: Draft) -> None:
     if match["unless"] and draft.only_if is not None:
         draft.only_if = replace(draft.only_if, otherwise=True)
 
 
-def _make_unknown_step(condition: str, draft: Draft) -> Step:
+def _make_unclear_step(condition: str, draft: Draft) -> Step:
     """A step for a condition that was not understood: it does nothing and reports it."""
-    return make_statement(f"I cannot tell whether {draft.plain(condition)}, so I did nothing about it.")
+    return make_statement_step(f"I cannot tell whether {draft.restore_quotes(condition)}, so I did nothing about it.")
 
 
-def _read_clauses(text: str, draft: Draft, verbs: frozenset[str]) -> None:
-    if _small_talk_reply(text) and not re.search(r"[,;:]|\band\b", text):
-        _note_unread(text, draft)
+def _plan_clauses(text: str, draft: Draft, verbs: frozenset[str]) -> None:
+    if _find_small_talk_reply(text) and not re.search(r"[,;:]|\band\b", text):
+        _answer_unread_clause(text, draft)
         return
     missed: list[str] = []
     for clause in map(_reading.strip_politeness, _reading.split_clauses(text, verbs)):
         if re.fullmatch(r"if (?:so|yes|it is|it does|that is so)", clause, re.I) and draft.last:
-            draft.only_if = Under(
+            draft.only_if = StepCondition(
                 draft.last[-1:], *(draft.asked or (lambda result: not result.nothing, "there is something"))
             )
             continue
         if opening := re.match(r"(?:whether|if)\s+(?=.{6})", clause, re.I):
-            clause = _conditions.make_question(clause[opening.end() :])
+            clause = _conditions.condition_to_question(clause[opening.end() :])
         if not clause or re.fullmatch(r"if\b.{0,6}", clause, re.I):
             continue
         if not any(skill(clause, draft) for skill in _SKILLS):
             missed.append(clause)
-        _note_question(clause, draft)
+        _remember_yes_condition(clause, draft)
     for clause in missed:
-        _note_unread(clause, draft)
+        _answer_unread_clause(clause, draft)
 
 
-def _note_question(clause: str, draft: Draft) -> None:
+def _remember_yes_condition(clause: str, draft: Draft) -> None:
     """Records the meaning of a later "if so": the answer to this clause is yes."""
     if re.match(r"(?:is|are|am|do|does|did|has|have|will|any|check)\b", clause, re.I):
-        question_text = re.sub(r"^check (?:if|whether)\s+", "", draft.plain(clause), flags=re.I).rstrip("?")
+        question_text = re.sub(r"^check (?:if|whether)\s+", "", draft.restore_quotes(clause), flags=re.I).rstrip("?")
         draft.asked = (
-            _conditions.make_condition(_conditions.replace_freezing(clause)),
+            _conditions.make_condition(_conditions.replace_freezing_words(clause)),
             f"the answer to “{question_text}” is yes",
         )
 
 
-def _small_talk_reply(text: str) -> str | None:
+def _find_small_talk_reply(text: str) -> str | None:
     if len(text.split()) > 8:
         return None
     return next((answer for pattern, answer in _SMALL_TALK if re.search(pattern, text.strip(), re.I)), None)
 
 
-def _note_unread(clause: str, draft: Draft) -> None:
+def _answer_unread_clause(clause: str, draft: Draft) -> None:
     """Answers small talk, ignores a courtesy beside real work, and reports any other clause as unknown."""
-    if reply := _small_talk_reply(clause):
+    if reply := _find_small_talk_reply(clause):
         if not draft.steps:
-            draft.add(make_statement(reply))
+            draft.add_step(make_statement_step(reply))
     elif len(clause.split()) < 2 and draft.steps:
         return
     elif re.match(r"(?:thanks|please|i am|i'm|it is|that is|we|my|sorry|great|good)\b", clause, re.I):
         if not draft.steps:
-            draft.add(make_statement("I see. What can I do for you?"))
+            draft.add_step(make_statement_step("I see. What can I do for you?"))
     else:
-        draft.add(make_statement(f"I have no tool for “{draft.plain(clause)}”."))
+        draft.add_step(make_statement_step(f"I have no tool for “{draft.restore_quotes(clause)}”."))
 
 
-def _read_condition(wording: str, draft: Draft) -> bool:
+def _plan_condition(wording: str, draft: Draft) -> bool:
     """Adds the step that settles the condition and puts the next steps under it; False if the words are not
     understood."""
     before = len(draft.steps)
-    original, wording = wording, _conditions.replace_freezing(wording)
+    original, wording = wording, _conditions.replace_freezing_words(wording)
     limit = _conditions.LIMIT.search(wording)
     referring = re.match(r"(?:the (?:result|answer|temperature|sum|total|number|difference)|it|that)\b", wording, re.I)
     refers_back = draft.last and referring and not weather.find_cities(wording)
@@ -218,33 +229,39 @@ def _read_condition(wording: str, draft: Draft) -> bool:
             if limit
             else wording[: equal.start()]
             if equal
-            else _conditions.make_question(wording)
+            else _conditions.condition_to_question(wording)
         )
-        skills: tuple[Skill, ...] = (weather.read, inbox.read, calendar.read, movies.read, search.read)
-        skills = (calculate.read, *skills) if limit or equal else skills
+        skills: tuple[Skill, ...] = (
+            weather.plan_clause,
+            inbox.plan_clause,
+            calendar.plan_clause,
+            movies.plan_clause,
+            search.plan_clause,
+        )
+        skills = (calculate.plan_clause, *skills) if limit or equal else skills
         # "It is colder than 5 degrees in Oslo" names its city after the number.
         if not any(skill(text, draft) for text in (subject, wording) for skill in skills):
             return False
     if not draft.last:
         return False
-    topic = draft.topic()
+    topic = draft.get_last_topic()
     compared = re.search(r"\b(?:warm|hott|cold|cool)er\b.*\bthan\b", wording, re.I) and not re.search(r"\d", wording)
     if topic == "weather" and compared and len(draft.last) == 2 and not refers_back:
         # The comparison is the step after the two cities.
-        draft.only_if = Under(
-            (len(draft.steps) - 1,), lambda result: result.items[1:] == ("first",), draft.plain(original)
+        draft.only_if = StepCondition(
+            (len(draft.steps) - 1,), lambda result: result.items[1:] == ("first",), draft.restore_quotes(original)
         )
         return True
     # “If it is nice out” has no measure to hold a finding against.
-    if topic in ("weather", "calculate") and not _conditions.is_measurable(wording):
+    if topic in ("weather", "calculate") and not _conditions.is_measurable_condition(wording):
         del draft.steps[before:]
         draft.last = tuple(number for number in draft.last if number < before)
         return False
     every = re.search(r"\b(?:and|both)\b", wording, re.I) is not None
-    draft.only_if = Under(
-        draft.last if draft.topic() == "weather" and not refers_back else draft.last[-1:],
+    draft.only_if = StepCondition(
+        draft.last if draft.get_last_topic() == "weather" and not refers_back else draft.last[-1:],
         _conditions.make_condition(wording),
-        draft.plain(original),
+        draft.restore_quotes(original),
         every=every,
     )
     return len(draft.steps) > before or bool(refers_back)

@@ -43,14 +43,14 @@ def mask_quotes(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with each quoted part replaced by one private character, and those parts."""
     quotes: list[str] = []
 
-    def hide(match: re.Match[str]) -> str:
+    def replace_quote(match: re.Match[str]) -> str:
         quotes.append(next(group for group in match.groups() if group is not None))
         return chr(0xE000 + len(quotes) - 1)
 
-    return _QUOTED.sub(hide, text.replace("\u202f", " ").replace("\xa0", " ")), tuple(quotes)
+    return _QUOTED.sub(replace_quote, text.replace("\u202f", " ").replace("\xa0", " ")), tuple(quotes)
 
 
-def spaced_once(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     """The text with runs of spaces or line ends reduced to one: the rules are slow on long runs."""
     return re.sub(r"\s{2,}+", lambda run: "\n" if "\n" in run[0] else " ", text)
 
@@ -79,7 +79,7 @@ def split_sentences(masked: str) -> list[str]:
     ]
 
 
-def is_request(sentence: str, verbs: frozenset[str]) -> bool:
+def is_request_sentence(sentence: str, verbs: frozenset[str]) -> bool:
     """True if the sentence opens with a word that asks for something."""
     opening = "|".join(map(re.escape, {*_VERBS.split(), *verbs}))
     return re.match(rf"\W*(?:(?:and|then|also|finally)\b[\s,]*)*(?:{opening})\b", sentence, re.I) is not None

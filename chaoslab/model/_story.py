@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from chaoslab.model._choosing import Offer
+from chaoslab.model._choosing import OfferedTool
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ Condition = Callable[[StepResult], bool]
 
 
 @dataclass(frozen=True)
-class Under:
+class StepCondition:
     """A condition on the findings of some steps: on one of them, or with `every` on each. `otherwise`: the branch for a
     false condition."""
 
@@ -52,7 +52,7 @@ class Under:
     every: bool = False
     otherwise: bool = False
 
-    def holds(self, results: Sequence[StepResult]) -> bool:
+    def is_met_by(self, results: Sequence[StepResult]) -> bool:
         return (all if self.every else any)(self.condition(result) for result in results) is not self.otherwise
 
 
@@ -64,14 +64,14 @@ class Step:
     act: Callable[[Sequence[StepResult]], Story]
     needs: tuple[int, ...] = ()
     topic: str = ""
-    only_if: Under | None = None
+    only_if: StepCondition | None = None
 
 
 @dataclass
 class Draft:
     """The plan while the request is read: its steps, and the present referents of words like "it" and "her"."""
 
-    offers: tuple[Offer, ...]
+    offers: tuple[OfferedTool, ...]
     now: datetime | None
     quotes: tuple[str, ...] = ()
     earlier: str = ""
@@ -79,30 +79,30 @@ class Draft:
     last: tuple[int, ...] = ()
     person: str = ""
     thing: str = ""
-    only_if: Under | None = None
+    only_if: StepCondition | None = None
     asked: tuple[Condition, str] | None = None
 
-    def add(self, step: Step) -> int:
+    def add_step(self, step: Step) -> int:
         if self.only_if is not None:
             step = replace(step, only_if=self.only_if)
         self.steps.append(step)
         return len(self.steps) - 1
 
-    def plain(self, text: str) -> str:
+    def restore_quotes(self, text: str) -> str:
         """The text with its quoted parts restored, without their quotation marks."""
         for number, quote in enumerate(self.quotes):
             text = text.replace(chr(0xE000 + number), quote)
         return text.strip()
 
-    def topic(self) -> str:
+    def get_last_topic(self) -> str:
         return self.steps[self.last[-1]].topic if self.last else ""
 
 
-def make_statement(text: str) -> Step:
+def make_statement_step(text: str) -> Step:
     """A step that asks nothing and only gives the sentence."""
 
-    def act(_: Sequence[StepResult]) -> Story:
+    def return_statement(_: Sequence[StepResult]) -> Story:
         return StepResult(text)
         yield Ask("", {})  # makes this function a generator
 
-    return Step(label="", act=act)
+    return Step(label="", act=return_statement)

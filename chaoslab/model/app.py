@@ -15,45 +15,33 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from chaoslab.base.clock import system
-from chaoslab.base.phrases import phrase
+from chaoslab.base.phrases import get_status_phrase
 from chaoslab.core.answers import ReadAnswer
 from chaoslab.model._chat import ChatReply
 from chaoslab.model._completion import count_tokens
-from chaoslab.model.formats import TELLING, format_at, format_of, shape_of
+from chaoslab.model.formats import TELLING, choose_api_format, find_format, find_format_at_host
 from chaoslab.model.formats.common import Chat, Format, ModelAnswer, ModelRefused, spelt
 from chaoslab.model.formats.openai_chat import NO_CHAT
-from chaoslab.model.formats.openai_responses import STORED, stored_response
+from chaoslab.model.formats.openai_responses import STORED, serve_stored_response
 from chaoslab.model.prices import OTHERS, PRICES
 
-VECTORS = ("/embeddings", "/v2/embed")
-"""The ends of the paths that are asked for embeddings."""
 _SIZES = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 SIZE = 1024
 """The numbers of a vector, unless the model or the request states another count."""
 SIZE_MAX = 4096
 
 
-def make_embedding(path: str, body: Mapping[str, Any]) -> Any:
+def make_embedding_reply(body: Mapping[str, Any]) -> Any:
     """The JSON of the answer. Raises Refused: there are no texts."""
-    # Cohere's second version has other names for the fields, and gives its vectors by their type.
-    of_cohere = path.endswith(VECTORS[1])
-    raw_texts = body.get("texts" if of_cohere else "input")
+    raw_texts = body.get("input")
     texts = [raw_texts] if isinstance(raw_texts, str) else raw_texts
-    model, size = body.get("model"), body.get("output_dimension" if of_cohere else "dimensions")
+    model, size = body.get("model"), body.get("dimensions")
     if not isinstance(texts, list) or not texts or not isinstance(model, str):
         raise ModelRefused(400, "an embedding needs a model and at least one text")
     strings = [text if isinstance(text, str) else str(text) for text in texts]
     count = size if isinstance(size, int) and 0 < size <= SIZE_MAX else _SIZES.get(model, SIZE)
-    vectors = [_make_vector(text, count) for text in strings]
+    vectors = [_embed_text(text, count) for text in strings]
     used = count_tokens(" ".join(strings))
-    if of_cohere:
-        meta = {"api_version": {"version": "2"}, "billed_units": {"input_tokens": used}}
-        about = {"embeddings": {"float": vectors}, "texts": strings, "meta": meta}
-        return {
-            "id": hashlib.blake2s(repr(strings).encode()).hexdigest()[:32],
-            **about,
-            "response_type": "embeddings_by_type",
-        }
     # OpenAI's SDK asks for base64, unless its user asks for something else.
     packed = body.get("encoding_format") == "base64"
     data = [
@@ -63,7 +51,7 @@ def make_embedding(path: str, body: Mapping[str, Any]) -> Any:
     return {"object": "list", "data": data, "model": model, "usage": {"prompt_tokens": used, "total_tokens": used}}
 
 
-def _make_vector(text: str, size: int) -> list[float]:
+def _embed_text(text: str, size: int) -> list[float]:
     """A vector of length 1 with a part for each word."""
     vector = [0.0] * size
     # A text without a word has a vector too: its length below would be 0.
@@ -108,40 +96,40 @@ class ModelApp(ABC):
         return {**self.__dict__, "warn": _ignore_warning}
 
     @abstractmethod
-    def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
+    def _answer_request(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
         """Status, headers and parts of the answer to a request. `shape`: the format of its errors. Raises Refused: the
         answer is an error."""
 
-    def check(self, host: str) -> None:  # noqa: B027 - most models fit anywhere
+    def check_host(self, host: str) -> None:  # noqa: B027 - most models fit anywhere
         """Checks that it can stand in for the service of this name. Raises LookupError: it cannot."""
 
-    def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:  # noqa: ARG002
+    def begin_trial(self, host: str, trial: str, warn: Callable[[str], object]) -> None:  # noqa: ARG002
         """Begins a trial. `host`: the name that it is served under. `warn` takes a warning
         for the trial, in one line."""
         self.host, self.warn = host, warn
 
-    def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:  # noqa: B027 - most models need not know
+    def handle_client_answer(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:  # noqa: B027 - most models need not know
         """Takes what its client got as the answer to this request; None if that did not reach it whole."""
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
-        shape = shape_of(path, [name for name, field in _TELLING if field in environ])
+        shape = choose_api_format(path, [name for name, field in _TELLING if field in environ])
         try:
             # PEP 3333 lets a server leave the length out, or leave it empty.
             length = int(environ.get("CONTENT_LENGTH") or 0)
             # Before the body is read, which may be of any length.
             if length > BODY_BYTES_MAX:
                 raise ModelRefused(413)
-            status, fields, parts = self._answer(shape, method, environ, environ["wsgi.input"].read(length))
+            status, fields, parts = self._answer_request(shape, method, environ, environ["wsgi.input"].read(length))
         except ModelRefused as refused:
-            default_error = shape.errors[refused.status]
+            default_error = shape.error_replies[refused.status]
             error = (
-                shape.refusal(refused.status, refused.message, refused.code, refused.param)
+                shape.make_error_reply(refused.status, refused.message, refused.code, refused.param)
                 if refused.message
                 else default_error
             )
-            status, fields, parts = _json(error.status, error.body, error.headers)
-        start_response(f"{status} {phrase(status, f'status {status}')}", fields)
+            status, fields, parts = _make_json_response(error.status, error.body, error.headers)
+        start_response(f"{status} {get_status_phrase(status, f'status {status}')}", fields)
         # The length of the body stays in the headers: HTTP has HEAD answer as GET does, but for the body.
         return () if method == "HEAD" else parts
 
@@ -157,75 +145,81 @@ class LiveModel(ModelApp):
         self.token_s = token_s
         self._memory: dict[str, Any] = {}
 
-    def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
-        chat_format = format_at(self.host, path)
+    def handle_client_answer(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
+        chat_format = find_format_at_host(self.host, path)
         if heard is not None and chat_format is not None and self._memory:
-            chat_format.correct(self._memory, body, heard)
+            chat_format.correct_stored_answer(self._memory, body, heard)
 
     @abstractmethod
-    def reply(self, chat: Chat, key: bytes) -> ChatReply:
+    def make_reply(self, chat: Chat, key: bytes) -> ChatReply:
         """The model's reply. `key`: path and body of the request; a retry has an equal one. Raises Refused: it has
         none."""
 
-    def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
-        super().begin(host, trial, warn)
+    def begin_trial(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
+        super().begin_trial(host, trial, warn)
         self._memory = {}
 
-    def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
+    def _answer_request(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
         path, query = environ["PATH_INFO"], environ.get("QUERY_STRING", "")
         # Before the lists of models, since a stored response is got with GET too.
         if stored := STORED.search(path):
-            return _json(200, stored_response(self._memory, method, *stored.groups()))
+            return _make_json_response(200, serve_stored_response(self._memory, method, *stored.groups()))
         if method in ("GET", "HEAD"):
-            return _json(200, self._page(shape, path))
+            return _make_json_response(200, self._make_models_json(shape, path))
         # Anthropic counts beneath the path of its messages, Google at the path of a model: without the ending it is a
         # chat's path again.
         counted = next((path.removesuffix(end) for end in COUNTING if path.endswith(end)), None)
         chat_path = counted if counted is None or "/models/" not in counted else f"{counted}:generateContent"
-        chat_format = format_at(self.host, chat_path or path)
-        if method == "POST" and path.endswith(VECTORS):
-            return _json(200, make_embedding(path, _read(body)))
+        chat_format = find_format_at_host(self.host, chat_path or path)
+        if method == "POST" and path.endswith("/embeddings"):
+            return _make_json_response(200, make_embedding_reply(_parse_json_object(body)))
         if method != "POST" or chat_format is None:
-            raise _unknown(method, path)
-        asked_fields = _read(body)
+            raise _make_unknown_url_refusal(method, path)
+        asked_fields = _parse_json_object(body)
         if counted is not None:
             # A count needs no max_tokens, which Anthropic demands of a chat.
-            total = chat_format.chat(chat_path or "", query, {"max_tokens": 1, **asked_fields}, body).tokens
-            return _json(200, {"totalTokens": total} if path.endswith(COUNTING[1]) else {"input_tokens": total})
+            total = chat_format.parse_request(
+                chat_path or "", query, {"max_tokens": 1, **asked_fields}, body
+            ).estimated_tokens
+            return _make_json_response(
+                200, {"totalTokens": total} if path.endswith(COUNTING[1]) else {"input_tokens": total}
+            )
         try:
-            full_request = chat_format.recalled(asked_fields, self._memory)
-            chat = chat_format.chat(path, query, full_request, body)
-            chat_format.check(chat, path)
+            full_request = chat_format.prepend_remembered_messages(asked_fields, self._memory)
+            chat = chat_format.parse_request(path, query, full_request, body)
+            chat_format.check_history(chat, path)
             if self.obeys:
-                chat = replace(chat, limits=chat_format.constraints(chat))
+                chat = replace(chat, limits=chat_format.read_constraints(chat))
         # The formats read what is nested as they expect it: a body of another form ends in any of these.
         except (ValueError, RecursionError, AttributeError, TypeError):
             raise ModelRefused(400, "The request body cannot be read.") from None
-        answer = ModelAnswer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))
-        chat_format.remember(answer, self._memory)
+        answer = ModelAnswer(chat, self.make_reply(chat, path.encode() + body), int(system.utc().timestamp()))
+        chat_format.remember_answer(answer, self._memory)
         # The oldest first: a dictionary keeps the order in which its keys came.
         while len(self._memory) > KEPT_MAX:
             del self._memory[next(iter(self._memory))]
         try:
             if not chat.events:
-                return _json(200, chat_format.whole(answer), chat_format.headers(answer))
+                return _make_json_response(
+                    200, chat_format.build_answer_json(answer), chat_format.make_answer_headers(answer)
+                )
             # All at once: a text that UTF-8 cannot carry is refused, and does not break off an answer that has begun.
-            parts = list(chat_format.stream(answer))
+            parts = list(chat_format.stream_answer(answer))
         except UnicodeEncodeError:
             raise ModelRefused(400, "The request body has text that UTF-8 cannot encode.") from None
         # Without alt=sse, Gemini streams a JSON array.
         kind = chat_format.stream_type if chat.sse else "application/json"
-        fields = {**chat_format.headers(answer), "Content-Type": kind, "Cache-Control": "no-cache"}
+        fields = {**chat_format.make_answer_headers(answer), "Content-Type": kind, "Cache-Control": "no-cache"}
         return 200, list(fields.items()), self._pace_parts(parts)
 
-    def _page(self, shape: Format, path: str) -> Any:
+    def _make_models_json(self, shape: Format, path: str) -> Any:
         """The list of models, or one of them."""
         if path.endswith("/models"):
-            return shape.models([*PRICES, *OTHERS])
+            return shape.make_model_list([*PRICES, *OTHERS])
         _, separator, name = path.partition("/models/")
         if not separator or not name or ":" in name:
-            raise _unknown("GET", path)
-        return shape.model(name)
+            raise _make_unknown_url_refusal("GET", path)
+        return shape.describe_model(name)
 
     def _pace_parts(self, parts: list[bytes]) -> Iterator[bytes]:
         for number, piece in enumerate(parts):
@@ -234,7 +228,7 @@ class LiveModel(ModelApp):
             yield piece
 
 
-def _read(body: bytes) -> Mapping[str, Any]:
+def _parse_json_object(body: bytes) -> Mapping[str, Any]:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -244,16 +238,16 @@ def _read(body: bytes) -> Mapping[str, Any]:
     return value
 
 
-def _unknown(method: str, path: str) -> ModelRefused:
+def _make_unknown_url_refusal(method: str, path: str) -> ModelRefused:
     """The refusal of an address at which no format answers."""
     # OpenAI's own words tell a client of old completions which path a chat model has.
     if method == "POST" and path.endswith("/v1/completions"):
         return ModelRefused(404, NO_CHAT, param="model")
-    status = HTTPStatus.METHOD_NOT_ALLOWED if format_of(path) else HTTPStatus.NOT_FOUND
+    status = HTTPStatus.METHOD_NOT_ALLOWED if find_format(path) else HTTPStatus.NOT_FOUND
     return ModelRefused(status, f"Invalid URL ({method} {path})", code="unknown_url")
 
 
-def _json(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Answered:
+def _make_json_response(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Answered:
     text = spelt(value).encode()
     # The length last, so that no header of a reply can contradict its body.
     fields = {"Content-Type": "application/json", **(headers or {}), "Content-Length": str(len(text))}

@@ -7,18 +7,18 @@ from threading import Event
 from typing import Any
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.json_text import speller
-from chaoslab.base.phrases import phrase
-from chaoslab.base.web_pages import find_refusal
+from chaoslab.base.json_text import make_json_writer
+from chaoslab.base.phrases import get_status_phrase
+from chaoslab.base.web_pages import find_refusal_reason
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.model._chat import load as load
+from chaoslab.model._chat import load_reading_rules as load_reading_rules
 from chaoslab.model._completion import Completion
-from chaoslab.model._errors import ERRORS, INSUFFICIENT_QUOTA, refusal
+from chaoslab.model._errors import ERRORS, INSUFFICIENT_QUOTA, make_error_reply
 from chaoslab.model.app import BODY_BYTES_MAX, LiveModel
 from chaoslab.model.offline import OfflineModel, complete_chat
 from chaoslab.model.prices import PRICES
 
-__all__ = ["ERRORS", "INSUFFICIENT_QUOTA", "create_app", "serve"]
+__all__ = ["ERRORS", "INSUFFICIENT_QUOTA", "create_app", "serve_endpoint"]
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Read = Callable[[], bytes]
@@ -27,7 +27,7 @@ Response = tuple[int, dict[str, str], Iterable[bytes]]
 """Status, headers and the body in parts."""
 BASES = ("/openai/v1", "/v1")
 CHAT_PATH = "/openai/v1/chat/completions"
-_spelt = speller()
+_spelt = make_json_writer()
 # Nothing counts down here: these are for SDKs and agents that read them.
 _LIMITS = {
     "x-ratelimit-limit-requests": "14400",
@@ -43,9 +43,13 @@ class _Unauthorized(Exception):
 
 
 def create_app(
-    *, api_key: str | None = None, clock: Clock = system, token_s: float = 0.0, model: LiveModel | None = None,
+    *,
+    api_key: str | None = None,
+    clock: Clock = system,
+    token_s: float = 0.0,
+    model: LiveModel | None = None,
     digests: Mapping[str, str] | None = None,
-) -> Wsgi:  # fmt: skip
+) -> Wsgi:
     """The endpoint as a WSGI application; with `api_key` it refuses every other key. `token_s`: the time before each
     event of a streamed answer but the first. `model`: answers in the offline model's place. `digests`: the version of
     the process, for its /health.
@@ -58,22 +62,28 @@ def create_app(
     from werkzeug.wrappers import Request
 
     # Now: a process that is copied for trials has the rules already, and no first request waits for them.
-    load()
+    load_reading_rules()
     general_app = OfflineModel(token_s=token_s) if model is None else model
 
     # The limit holds for bodies that come in chunks too, which state no length.
     class Bounded(Request):
         max_content_length = BODY_BYTES_MAX
 
-    def health(_: str, __: Read) -> Response:
-        return _reply(200, {"status": "ok", "service": "model"} | ({"digests": {**digests}} if digests else {}))
+    def answer_health(_: str, __: Read) -> Response:
+        return _make_json_response(
+            200, {"status": "ok", "service": "model"} | ({"digests": {**digests}} if digests else {})
+        )
 
-    def chat(_: str, read: Read) -> Response:
+    def answer_chat(_: str, read: Read) -> Response:
         try:
             completion = complete_chat(read())
-            return _refused(completion) if isinstance(completion, ErrorReply) else send_completion(completion)
+            return (
+                _make_error_response(completion) if isinstance(completion, ErrorReply) else send_completion(completion)
+            )
         except (ValueError, RecursionError):  # also text that UTF-8 cannot encode
-            return _refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
+            return _make_error_response(
+                make_error_reply(400, "could not parse the request body as JSON", "invalid_request_error")
+            )
 
     def send_completion(completion: Completion) -> Response:
         created = int(clock.utc().timestamp())
@@ -83,9 +93,9 @@ def create_app(
             headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
             # Made before the head is sent: a text that UTF-8 cannot carry is refused with 400, and does not break off a
             # stream.
-            parts = list(completion.stream(created))
+            parts = list(completion.build_stream_events(created))
             return 200, headers, pace_parts(parts) if token_s else parts
-        return _reply(200, completion.whole(created), headers)
+        return _make_json_response(200, completion.build_json(created), headers)
 
     def pace_parts(parts: Sequence[bytes]) -> Iterator[bytes]:
         for number, piece in enumerate(parts):
@@ -93,63 +103,67 @@ def create_app(
                 clock.sleep(token_s)
             yield piece
 
-    def models(_: str, __: Read) -> Response:
-        return _reply(200, {"object": "list", "data": [_model(name) for name in PRICES]})
+    def list_models(_: str, __: Read) -> Response:
+        return _make_json_response(200, {"object": "list", "data": [_make_model_entry(name) for name in PRICES]})
 
-    def one_model(path: str, _: Read) -> Response:
-        return _reply(200, _model(path.partition("/models/")[2]))
+    def describe_model(path: str, _: Read) -> Response:
+        return _make_json_response(200, _make_model_entry(path.partition("/models/")[2]))
 
-    pages: dict[str, tuple[str, Callable[[str, Read], Response]]] = {"/health": ("GET", health)}
+    pages: dict[str, tuple[str, Callable[[str, Read], Response]]] = {"/health": ("GET", answer_health)}
     for base in BASES:
-        pages |= {f"{base}/models": ("GET", models)}
-    pages[CHAT_PATH] = ("POST", chat)
+        pages |= {f"{base}/models": ("GET", list_models)}
+    pages[CHAT_PATH] = ("POST", answer_chat)
 
-    def answer(method: str, path: str, read: Read) -> Response:
-        page_method, page = pages.get(path) or ("GET", one_model if _names_a_model(path) else None)
+    def route_request(method: str, path: str, read: Read) -> Response:
+        page_method, page = pages.get(path) or ("GET", describe_model if _is_model_path(path) else None)
         if page is not None and page_method == ("GET" if method == "HEAD" else method):
             return page(path, read)
         message = f"Unknown request URL: {method} {path}. Please check the URL for typos, or see the docs."
-        return _refused(refusal(405 if page else 404, message, "invalid_request_error", "unknown_url"))
+        return _make_error_response(
+            make_error_reply(405 if page else 404, message, "invalid_request_error", "unknown_url")
+        )
 
-    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def handle_wsgi_request(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         method, path, key = environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""), environ.get("HTTP_AUTHORIZATION")
         try:
             # A web page in the user's browser reaches loopback too, so its requests are told by Host and Origin.
-            if reason := find_refusal(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
+            if reason := find_refusal_reason(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
                 raise Forbidden(reason)
             # The list of models is at the same path in OpenAI's and Anthropic's API: this header alone tells them
             # apart.
             is_page = path in pages and "HTTP_ANTHROPIC_VERSION" not in environ
             # A model of the user's own, such as a script, answers all but the question for the lab's health.
-            others_know = not (is_page or _names_a_model(path)) or (model is not None and path != "/health")
+            others_know = not (is_page or _is_model_path(path)) or (model is not None and path != "/health")
             # The lab asks for /health without a key, to compare versions and to see that the process lives.
             if api_key is not None and path != "/health" and key != f"Bearer {api_key}":
                 raise _Unauthorized
             if others_know:
                 return general_app(environ, start_response)
-            if method == "POST" and path in pages and _is_whole(environ):
+            if method == "POST" and path in pages and _is_body_complete(environ):
                 read = environ["wsgi.input"].read
             else:
                 request = Bounded(environ)
                 method, path, read = request.method, request.path, request.get_data
-            response = answer(method, path, read)
+            response = route_request(method, path, read)
         except _Unauthorized:
-            response = _refused(ERRORS[401])
+            response = _make_error_response(ERRORS[401])
         except RequestEntityTooLarge:
-            response = _refused(ERRORS[413])
+            response = _make_error_response(ERRORS[413])
         except HTTPException as error:
-            response = _refused(refusal(error.code or 500, error.description or "error", "invalid_request_error"))
+            response = _make_error_response(
+                make_error_reply(error.code or 500, error.description or "error", "invalid_request_error")
+            )
         except Exception:
             logging.getLogger(__name__).exception("the offline model failed")
-            response = _refused(ERRORS[500])
+            response = _make_error_response(ERRORS[500])
         status, headers, parts = response
-        start_response(f"{status} {phrase(status)}", list(headers.items()))
+        start_response(f"{status} {get_status_phrase(status)}", list(headers.items()))
         return () if method == "HEAD" else parts
 
-    return app
+    return handle_wsgi_request
 
 
-def _is_whole(environ: Mapping[str, Any]) -> bool:
+def _is_body_complete(environ: Mapping[str, Any]) -> bool:
     """True if the body is there as it was announced, and is not too large: then it can be read without werkzeug, which
     takes as long for that as the model for its answer."""
     length = environ.get("CONTENT_LENGTH", "")
@@ -164,30 +178,35 @@ def _is_whole(environ: Mapping[str, Any]) -> bool:
     )
 
 
-def _reply(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
+def _make_json_response(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
     text = _spelt(body).encode()
     return status, {"Content-Type": "application/json", **(headers or {}), "Content-Length": str(len(text))}, (text,)
 
 
-def _refused(error: ErrorReply) -> Response:
-    return _reply(error.status, error.body, error.headers)
+def _make_error_response(error: ErrorReply) -> Response:
+    return _make_json_response(error.status, error.body, error.headers)
 
 
-def _names_a_model(path: str) -> bool:
+def _is_model_path(path: str) -> bool:
     return any(path.startswith(f"{base}/models/") and path != f"{base}/models/" for base in BASES)
 
 
-def _model(name: str) -> dict[str, Any]:
+def _make_model_entry(name: str) -> dict[str, Any]:
     return {
         "id": name, "object": "model", "created": 0, "owned_by": "chaoslab", "active": True, "context_window": 131072,
     }  # fmt: skip
 
 
-def serve(
-    *, host: str, port: int, ready: Callable[[int, Callable[[], None]], None] | None = None,
-    api_key: str | None = None, token_s: float = 0.0, model: LiveModel | None = None,
+def serve_endpoint(
+    *,
+    host: str,
+    port: int,
+    ready: Callable[[int, Callable[[], None]], None] | None = None,
+    api_key: str | None = None,
+    token_s: float = 0.0,
+    model: LiveModel | None = None,
     digests: Mapping[str, str] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Serves until stopped. `ready` is called with the port in use (for `port=0`) and a function to stop, once
     connections are accepted."""
     from waitress.server import create_server
@@ -200,13 +219,13 @@ def serve(
     )
     stopping = Event()
 
-    def stop() -> None:
+    def stop_server() -> None:
         """Stops the server, from any thread: the trigger wakes the loop, which then checks the flag."""
         stopping.set()
         server.pull_trigger()
 
     if ready is not None:
-        ready(int(server.effective_port), stop)
+        ready(int(server.effective_port), stop_server)
     try:
         while not stopping.is_set():
             # One event at a time, so that the flag is looked at after each; the trigger of stop() is one.

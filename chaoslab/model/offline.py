@@ -9,10 +9,18 @@ from functools import lru_cache
 from chaoslab.base.identity import parse_json
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.model._chat import REQUEST_MAX, ChatReply, ToolCall, find_request, load, reply_to, text_of
-from chaoslab.model._choosing import make_catalogue
-from chaoslab.model._completion import Completion, count_tokens, find_error
-from chaoslab.model._minimal import NoneFits, make_minimal
+from chaoslab.model._chat import (
+    REQUEST_MAX,
+    ChatReply,
+    ToolCall,
+    answer_with_offered_tools,
+    extract_message_text,
+    find_last_user_index,
+    load_reading_rules,
+)
+from chaoslab.model._choosing import make_tool_catalogue
+from chaoslab.model._completion import Completion, count_tokens, find_request_error
+from chaoslab.model._minimal import NoneFits, make_minimal_value
 from chaoslab.model.app import LiveModel
 from chaoslab.model.formats.common import Chat, Constraints, ModelRefused, spelt
 from chaoslab.model.formats.openai_chat import GroqChat
@@ -23,10 +31,10 @@ class OfflineModel(LiveModel):
 
     obeys = True
 
-    def reply(self, chat: Chat, key: bytes) -> ChatReply:  # noqa: ARG002 - equal requests have equal answers
+    def make_reply(self, chat: Chat, key: bytes) -> ChatReply:  # noqa: ARG002 - equal requests have equal answers
         # The last request alone is bounded, since the rules go over it and over nothing else.
-        last = find_request(chat.messages)
-        length = 0 if last is None else len(text_of(chat.messages[last]))
+        last = find_last_user_index(chat.messages)
+        length = 0 if last is None else len(extract_message_text(chat.messages[last]))
         if length > REQUEST_MAX:
             raise ModelRefused(
                 400,
@@ -34,26 +42,26 @@ class OfflineModel(LiveModel):
                 "are read.",
                 code="context_length_exceeded",
             )
-        return reply_within(chat, chat.limits)
+        return answer_within_constraints(chat, chat.limits)
 
 
-def reply_within(chat: Chat, limits: Constraints) -> ChatReply:
+def answer_within_constraints(chat: Chat, limits: Constraints) -> ChatReply:
     """The reply to a chat within the constraints of its request. Raises Refused: nothing fits its schema."""
-    offers = make_catalogue(list(chat.tools)).offers
+    offers = make_tool_catalogue(list(chat.tools)).offers
     if limits.tools is not None:
         offers = tuple(offer for offer in offers if offer.name in limits.tools)
-    reply = reply_to(chat.messages, offers)
+    reply = answer_with_offered_tools(chat.messages, offers)
     # What is left out is asked for in the next turn, since the plan is made anew from each conversation.
     calls = reply.tool_calls[: None if limits.parallel else 1]
     try:
         # tool_choice demands a call, and the rules found none: the smallest one that the schema allows.
         if not calls and limits.forced and offers:
-            minimal = make_minimal(offers[0].parameters)
+            minimal = make_minimal_value(offers[0].parameters)
             arguments = minimal if isinstance(minimal, Mapping) else {}
             calls = (ToolCall(f"call_{chat.id[:16]}", offers[0].name, arguments),)
             reply = ChatReply("", calls)
         if not calls and limits.schema is not None:
-            value = make_minimal(limits.schema or _ANY, reply.content)
+            value = make_minimal_value(limits.schema or _ANY, reply.content)
             reply = replace(reply, content=spelt(value))
     except NoneFits as mismatch:
         raise ModelRefused(
@@ -62,14 +70,14 @@ def reply_within(chat: Chat, limits: Constraints) -> ChatReply:
             code="invalid_json_schema",
         ) from None
     # After the schema: an answer that is cut is broken JSON, as it is from a provider.
-    return _cut_reply(replace(reply, tool_calls=calls, answers=limits.answers), limits)
+    return _cut_reply_to_limits(replace(reply, tool_calls=calls, answers=limits.answers), limits)
 
 
 _ANY = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 """The schema of an answer that may be any JSON."""
 
 
-def _cut_reply(reply: ChatReply, limits: Constraints) -> ChatReply:
+def _cut_reply_to_limits(reply: ChatReply, limits: Constraints) -> ChatReply:
     """The reply up to the first text that ends it, and within its length: a call that does not fit is left out."""
     places = [(at, stop) for stop in limits.stop if stop and (at := reply.content.find(stop)) >= 0]
     if places and not reply.tool_calls:
@@ -113,14 +121,14 @@ def _complete_uncached(request_bytes: bytes) -> Completion | ErrorReply:
     body = parse_json(request_bytes)
     try:
         if not isinstance(body, dict):
-            raise ModelRefused(400, find_error(body) or "")
-        chat = _GROQ.chat("", "", body, request_bytes)
-        reply = _MODEL.reply(replace(chat, limits=_GROQ.constraints(chat)), request_bytes)
+            raise ModelRefused(400, find_request_error(body) or "")
+        chat = _GROQ.parse_request("", "", body, request_bytes)
+        reply = _MODEL.make_reply(replace(chat, limits=_GROQ.read_constraints(chat)), request_bytes)
     except ModelRefused as refused:
-        return _GROQ.refusal(refused.status, refused.message, refused.code, refused.param)
-    # `find_error` looks at what every chat has; what is nested deeper may be of any type.
+        return _GROQ.make_error_reply(refused.status, refused.message, refused.code, refused.param)
+    # `find_request_error` looks at what every chat has; what is nested deeper may be of any type.
     except (AttributeError, TypeError):
-        return _GROQ.refusal(400, "The request body cannot be read.")
+        return _GROQ.make_error_reply(400, "The request body cannot be read.")
     return Completion(body, request_bytes, reply=reply)
 
 
@@ -137,7 +145,7 @@ def offline_model(*, token_s: float = 0.0) -> OfflineModel:
     """
     model = OfflineModel(token_s=check_seconds(token_s))
     # Now, since a process that is copied for trials would load the rules in each of them.
-    load()
+    load_reading_rules()
     return model
 
 

@@ -30,7 +30,7 @@ _DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)\Z")
 """The end of a name that stands for one version of a model, as in claude-haiku-4-5-20251001."""
 
 
-def cost_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+def compute_cost_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
     """The cost of one exchange; None if the model's price is unknown. A model with a date in its name costs what it
     does without one."""
     # Groq's names are complete; those of the others may end in a date.

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from chaoslab.base.differences import differences
+from chaoslab.base.differences import describe_differences
 from chaoslab.base.identity import parse_json
-from chaoslab.base.jsonable import line
-from chaoslab.base.registry import did_you_mean
-from chaoslab.core.dialog import measure_nearness, sketch
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.base.registry import suggest_name
+from chaoslab.core.dialog import measure_request_likeness, summarize_request
 from chaoslab.core.events import Replied
 from chaoslab.core.exchange import Failure
-from chaoslab.core.stream import EVENT_STREAM, Events
+from chaoslab.core.stream import EVENT_STREAM, EventCutter
 from chaoslab.model.app import Answered, ModelApp
-from chaoslab.model.formats import format_of
+from chaoslab.model.formats import find_format
 from chaoslab.model.formats.common import Format, ModelRefused
 from chaoslab.reports import places
 
@@ -42,7 +42,7 @@ def recorded(run: str | Path, *, target: str | None = None) -> RecordedModel:
     path = Path(run)
     logs = path.parent if path.parent != Path() else places.LOGS
     replies: dict[str, dict[str, dict[str, list[Replied]]]] = {}
-    for record, event in places.read_history(str(run), logs=logs).of(Replied):
+    for record, event in places.read_history(str(run), logs=logs).find_events(Replied):
         trials = replies.setdefault(event.target, {})
         trials.setdefault(record.trial or "", {}).setdefault(event.asked, []).append(event)
     if not replies:
@@ -52,7 +52,7 @@ def recorded(run: str | Path, *, target: str | None = None) -> RecordedModel:
         )
     if target is not None and target not in replies:
         raise LookupError(
-            f"the log of {run} holds no answers of '{target!s:.60}': {did_you_mean(str(target), replies)}"
+            f"the log of {run} holds no answers of '{target!s:.60}': {suggest_name(str(target), replies)}"
         )
     return RecordedModel(str(run), replies, target)
 
@@ -66,10 +66,10 @@ class RecordedModel(ModelApp):
         self._trial = ""
         self._given: dict[str, int] = {}
 
-    def check(self, host: str) -> None:
-        self._of(host)
+    def check_host(self, host: str) -> None:
+        self._find_replies(host)
 
-    def _of(self, host: str) -> Replies:
+    def _find_replies(self, host: str) -> Replies:
         """The replies for a service of this name."""
         target = self._target or (next(iter(self._found)) if len(self._found) == 1 else host)
         if target not in self._found:
@@ -80,11 +80,11 @@ class RecordedModel(ModelApp):
             )
         return self._found[target]
 
-    def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
-        super().begin(host, trial, warn)
+    def begin_trial(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
+        super().begin_trial(host, trial, warn)
         self._trial, self._given = trial, {}
 
-    def _answer(
+    def _answer_request(
         self,
         shape: Format,  # noqa: ARG002
         method: str,
@@ -92,21 +92,23 @@ class RecordedModel(ModelApp):
         body: bytes,
     ) -> Answered:
         path = environ["PATH_INFO"]
-        chat_format = format_of(path)
+        chat_format = find_format(path)
         if method != "POST" or chat_format is None:
-            self._refuse_unknown(f"{method} {path}")
+            self._refuse_unrecorded_request(f"{method} {path}")
         try:
-            question = chat_format.question_digest(path, body)
+            question = chat_format.compute_question_digest(path, body)
         except (ValueError, RecursionError):
-            self._refuse_unknown(f"{method} {path}, whose body is no JSON")
-        trials = self._of(self.host)
+            self._refuse_unrecorded_request(f"{method} {path}, whose body is no JSON")
+        trials = self._find_replies(self.host)
         # The answers of the same trial come first: in another one, faults may have led to others for an equal request.
         candidates = trials.get(self._trial, {}).get(question) or [
             r for by_question in trials.values() for r in by_question.get(question, ())
         ]
         if not candidates:
-            begins = line(body.decode("utf-8", "replace"), SHOWN)
-            self._refuse_unknown(begins + _nearest(trials, sketch(chat_format.dialog, parse_json(body))))
+            begins = to_one_line(body.decode("utf-8", "replace"), SHOWN)
+            self._refuse_unrecorded_request(
+                begins + _describe_nearest_request(trials, summarize_request(chat_format.dialog, parse_json(body)))
+            )
         number = self._given.get(question, 0)
         self._given[question] = number + 1
         reply = candidates[min(number, len(candidates) - 1)]
@@ -117,16 +119,16 @@ class RecordedModel(ModelApp):
         text = reply.body.encode("utf-8", "replace")
         fields = [*reply.headers.items(), *([("Content-Type", reply.content_type)] if reply.content_type else [])]
         if reply.content_type.startswith(EVENT_STREAM):
-            return reply.status, fields, _streamed(text, reply.failure)
+            return reply.status, fields, _stream_body(text, reply.failure)
         return reply.status, [*fields, ("Content-Length", str(len(text)))], (text,)
 
-    def _refuse_unknown(self, request_text: str) -> NoReturn:
+    def _refuse_unrecorded_request(self, request_text: str) -> NoReturn:
         message = f"the log of {self._run} holds no answer of {self.host} to this request: {request_text}"
         self.warn(message)
         raise ModelRefused(400, message, code="not_recorded")
 
 
-def _nearest(trials: Replies, asked_sketch: Mapping[str, Any]) -> str:
+def _describe_nearest_request(trials: Replies, asked_sketch: Mapping[str, Any]) -> str:
     """The nearest request that the log holds, and its differences from this one, in words; empty if it tells none."""
     candidates = [
         (candidate, trial)
@@ -137,18 +139,18 @@ def _nearest(trials: Replies, asked_sketch: Mapping[str, Any]) -> str:
     candidates = [(candidate, trial) for candidate, trial in candidates if candidate.sketch]
     if not candidates:
         return ""
-    reply, trial = max(candidates, key=lambda candidate: measure_nearness(candidate[0].sketch, asked_sketch))
-    unlike = differences(reply.sketch, {**asked_sketch}, most=UNLIKE) or "in what the log does not keep"
+    reply, trial = max(candidates, key=lambda candidate: measure_request_likeness(candidate[0].sketch, asked_sketch))
+    unlike = describe_differences(reply.sketch, {**asked_sketch}, most=UNLIKE) or "in what the log does not keep"
     return f"; the nearest is request {reply.request}{f' of {trial}' if trial else ''}, which differs: {unlike}"
 
 
-def _streamed(body: bytes, failure: str) -> Iterable[bytes]:
-    def parts() -> Iterator[bytes]:
-        events = Events()
+def _stream_body(body: bytes, failure: str) -> Iterable[bytes]:
+    def iterate_parts() -> Iterator[bytes]:
+        events = EventCutter()
         yield from events.feed(body)
         if events.rest:
             yield events.rest
         if failure:
             raise Failure("closed" if failure == "timed_out" else failure)
 
-    return parts()
+    return iterate_parts()

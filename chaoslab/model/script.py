@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.core.answers import ReadAnswer
-from chaoslab.model._chat import ChatReply, ToolCall, find_failed_tool, text_of
+from chaoslab.model._chat import ChatReply, ToolCall, extract_message_text, find_failed_tool
 from chaoslab.model.app import LiveModel
 from chaoslab.model.formats.common import Chat, ModelRefused
 from chaoslab.model.offline import check_seconds
@@ -81,7 +81,7 @@ def scripted(steps: Sequence[Any], *, on_failure: str = "", token_s: float = 0.0
         raise ValueError(f"the script is empty: it should have at least one step, each {LIKE}")
     if not isinstance(on_failure, str) or (on_failure and set(re.findall(r"[{}]", on_failure.replace("{tool}", "")))):
         raise ValueError(f'on_failure is {on_failure!r:.60}: it should be a text, as in "I could not {{tool}}."')
-    script_steps = [_make_step(number, step) for number, step in enumerate(steps, 1)]
+    script_steps = [_parse_script_step(number, step) for number, step in enumerate(steps, 1)]
     return Scripted(script_steps, on_failure=on_failure, token_s=check_seconds(token_s))
 
 
@@ -125,15 +125,15 @@ class Scripted(LiveModel):
         self._open: dict[bytes, Given] = {}
         """The steps that were given to requests whose answers did not reach their clients yet."""
 
-    def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
-        super().begin(host, trial, warn)
+    def begin_trial(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
+        super().begin_trial(host, trial, warn)
         self._taken, self._again, self._open = 0, 0, {}
 
-    def reply(self, chat: Chat, key: bytes) -> ChatReply:
-        earlier = key if key in self._open else self._find_repeated(chat)
+    def make_reply(self, chat: Chat, key: bytes) -> ChatReply:
+        earlier = key if key in self._open else self._find_repeated_request(chat)
         if earlier is not None:
             answered = self._open.pop(earlier)
-            # Under the new request's key, by which `ended` looks the answer up.
+            # Under the new request's key, by which `handle_client_answer` looks the answer up.
             self._open[key] = replace(answered, chat=chat, lost=False)
             return answered.reply
         # After the repetitions: a retry of a request gets the answer that was made for it.
@@ -151,7 +151,7 @@ class Scripted(LiveModel):
         self._open[key] = Given(chat, step)
         return step
 
-    def _find_repeated(self, chat: Chat) -> bytes | None:
+    def _find_repeated_request(self, chat: Chat) -> bytes | None:
         """The key of the request that this one repeats with its failure in the history, if calls of its answer were
         lost."""
         for key, answered in self._open.items():
@@ -165,7 +165,7 @@ class Scripted(LiveModel):
                 return key
         return None
 
-    def said_by(self, path: str, body: bytes) -> str | None:
+    def get_answer_source(self, path: str, body: bytes) -> str | None:
         """The source of the answer to a request under way: "script", or "reacting script" of one that may react; None
         if it did."""
         given = self._open.get(path.encode() + body)
@@ -173,8 +173,8 @@ class Scripted(LiveModel):
             return "script"
         return None if given is not None and given.reacts else "reacting script"
 
-    def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
-        super().ended(path, body, heard)
+    def handle_client_answer(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
+        super().handle_client_answer(path, body, heard)
         key = path.encode() + body
         answered = self._open.get(key)
         if answered is None:
@@ -185,16 +185,16 @@ class Scripted(LiveModel):
             call
             # A fault may have added calls or left some out. An added one stands beside none of the script's.
             for call, heard_call in zip_longest(calls, heard_calls)
-            if call and not (heard_call and _is_usable(heard_call, answered.chat))
+            if call and not (heard_call and _is_usable_call(heard_call, answered.chat))
         ]
         if lost:  # as often as need be: a script that went on would hide an agent that never ends
             self._again += len(lost) < len(calls) or heard is not None
-            self._open[key] = Given(answered.chat, self._rename_calls(answered.reply, lost, heard), lost=True)
+            self._open[key] = Given(answered.chat, self._renew_lost_call_ids(answered.reply, lost, heard), lost=True)
         # A text that a fault has changed counts as one that did not arrive: an equal request gets it again.
         elif heard is not None and (calls or heard.text == answered.reply.content):
             del self._open[key]
 
-    def _rename_calls(self, reply: ChatReply, lost: Sequence[ToolCall], heard: ReadAnswer | None) -> ChatReply:
+    def _renew_lost_call_ids(self, reply: ChatReply, lost: Sequence[ToolCall], heard: ReadAnswer | None) -> ChatReply:
         """The calls that were lost. Those that their client knows in another form get other ids, since some providers
         refuse one id twice."""
         if heard is None:
@@ -203,7 +203,7 @@ class Scripted(LiveModel):
 
     def _refuse_past_end(self, chat: Chat) -> None:
         count = len(self.steps)
-        last = line(text_of(chat.messages[-1]), SHOWN) if chat.messages else ""
+        last = to_one_line(extract_message_text(chat.messages[-1]), SHOWN) if chat.messages else ""
         message = (
             f"the script of {self.host} ran out after {count} step{'s' * (count > 1)}: request {self._taken + 1} "
             f'has no step, its last message is "{last}"'
@@ -218,7 +218,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def _is_usable(heard_call: Sequence[str], chat: Chat) -> bool:
+def _is_usable_call(heard_call: Sequence[str], chat: Chat) -> bool:
     """True if a call (its name, its arguments as text) can be made with the tools of the request."""
     name, arguments = heard_call
     offered = [tool["function"] for tool in chat.tools if isinstance(tool.get("function"), Mapping)]
@@ -230,16 +230,16 @@ def _is_usable(heard_call: Sequence[str], chat: Chat) -> bool:
     # A request without tools gives nothing to hold the name against.
     if not isinstance(values, dict) or (tools and name not in tools):
         return False
-    schema = _mapping(tools.get(name))
-    properties = _mapping(schema.get("properties"))
-    types = {key: TYPES.get(str(_mapping(properties.get(key)).get("type")), (object,)) for key in values}
+    schema = _mapping_or_empty(tools.get(name))
+    properties = _mapping_or_empty(schema.get("properties"))
+    types = {key: TYPES.get(str(_mapping_or_empty(properties.get(key)).get("type")), (object,)) for key in values}
     return set(schema.get("required") or ()) <= set(values) and all(isinstance(values[n], types[n]) for n in values)
 
 
-def _make_step(number: int, step: Any) -> Step:
+def _parse_script_step(number: int, step: Any) -> Step:
     """The step of this number, from 1, in the form of a reply."""
     if isinstance(step, Mapping):
-        return _make_error(number, step)
+        return _parse_error_step(number, step)
     parts = step if isinstance(step, list | tuple) else [step]
     if not parts or not all(isinstance(item, str | ScriptedCall) for item in parts):
         raise TypeError(f"step {number} of the script is {step!r:.60}: it should be {LIKE}")
@@ -256,7 +256,7 @@ def _make_step(number: int, step: Any) -> Step:
     return ChatReply(text, tuple(tool_calls))
 
 
-def _make_error(number: int, step: Mapping[Any, Any]) -> Error:
+def _parse_error_step(number: int, step: Mapping[Any, Any]) -> Error:
     status, message = step.get("error"), step.get("message", "")
     right = type(status) is int and 400 <= status <= 599 and isinstance(message, str)
     if not right or set(step) - {"error", "message"}:
@@ -268,5 +268,5 @@ def _make_error(number: int, step: Mapping[Any, Any]) -> Error:
     return Error(status, message)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping_or_empty(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from chaoslab.base.shapes import DEPTH_MAX, Shape, allows_any, build_struct
+from chaoslab.base.shapes import DEPTH_MAX, Shape, allows_any_type, build_struct
 
 R = TypeVar("R")
 _FLAT = 2 * DEPTH_MAX
@@ -25,30 +25,31 @@ class TypedLines(Generic[R]):
     of the events by the name of their kind. Texts in the fields `once` are kept once."""
 
     def __init__(self, envelope: Shape, event_field: str, kinds: Mapping[str, type], *, once: Collection[str]) -> None:
-        self._held, self._record = event_field, envelope.maker(once)
+        self._held, self._record = event_field, envelope.build_struct_maker(once)
         self._event: dict[type, Callable[[Any], Any]] = {}
         self._free: set[type] = set()
         for name, kind in kinds.items():
             inner = Shape.build(kind)
-            rows = {**envelope.rows(), **inner.rows(), **envelope.rows()}  # `trial` is in both, and required
+            # `trial` is in both, and required
+            rows = {**envelope.collect_fields(), **inner.collect_fields(), **envelope.collect_fields()}
             of_line = build_struct(
-                kind.__name__, rows.values(), [*envelope.checks(), *inner.checks()],
+                kind.__name__, rows.values(), [*envelope.collect_checks(), *inner.collect_checks()],
                 tag_field="kind", tag=name, forbid_unknown_fields=True,
             )  # fmt: skip  # a field that it skips may hold anything but UTF-8
-            self._event[of_line] = inner.maker(once)
-            if any(map(allows_any, inner.annotations())):
+            self._event[of_line] = inner.build_struct_maker(once)
+            if any(map(allows_any_type, inner.iterate_annotations())):
                 self._free.add(of_line)
         decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(reduce(or_, self._event))
         self._decode: Callable[[bytes], Any] = decoder.decode
 
-    def read(self, line: bytes) -> R | None:
+    def parse_line(self, line: bytes) -> R | None:
         """The record of a line; None if it has to be read in the general way."""
         try:
             parsed = self._decode(line)
         except (ValueError, RecursionError):
             return None
         kind = type(parsed)
-        if len(line) > _FLAT and kind in self._free and brackets(line) > DEPTH_MAX:
+        if len(line) > _FLAT and kind in self._free and count_brackets(line) > DEPTH_MAX:
             return None
         record: Any = self._record(parsed)
         record.__dict__[self._held] = self._event[kind](parsed)
@@ -56,6 +57,6 @@ class TypedLines(Generic[R]):
         return typed_record
 
 
-def brackets(line: bytes) -> int:
+def count_brackets(line: bytes) -> int:
     """The number of brackets that open an object or a list in a line; its values are not nested deeper."""
     return line.count(b"[") + line.count(b"{")

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base.clock import Clock, iso, system
+from chaoslab.base.clock import Clock, format_iso, system
 from chaoslab.core.events import AttemptEvent, Event, FaultHeldBack, FaultScheduled, FaultWitnessed
 from chaoslab.record.log import LogLost
 
@@ -24,10 +24,10 @@ class Audit:
         # Unbuffered, so that a line is with the system before its fault acts.
         self._file = path.open("ab", buffering=0)
         self._said: dict[str, Any] = {
-            "by": by or f"{_user()}@{socket.gethostname()}", "pid": os.getpid(), "why": why
+            "by": by or f"{_get_user_name()}@{socket.gethostname()}", "pid": os.getpid(), "why": why
         }  # fmt: skip
 
-    def take(self, event: Event) -> None:
+    def write_fault_line(self, event: Event) -> None:
         """Writes a line if the event is about a fault. Raises LogLost: it cannot be written."""
         action = SAYS.get(type(event))
         if action is None or not isinstance(event, AttemptEvent):
@@ -35,7 +35,7 @@ class Audit:
         at = {"target": event.target, "request": event.request, "attempt": event.attempt}
         named = ("fault", "injection", "tool", "params", "evidence", "limit")
         of_event = {name: value for name in named if (value := getattr(event, name, None))}
-        line = {"ts": iso(self._clock.utc()), "what": action, **of_event, **at, **self._said, "run": self.run}
+        line = {"ts": format_iso(self._clock.utc()), "what": action, **of_event, **at, **self._said, "run": self.run}
         data = json.dumps(line, ensure_ascii=False, default=str).encode() + b"\n"
         try:
             # A raw file may take a part without an error, as on a disk that is almost full.
@@ -48,7 +48,7 @@ class Audit:
         self._file.close()
 
 
-def _user() -> str:
+def _get_user_name() -> str:
     try:
         import pwd
 

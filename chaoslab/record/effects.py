@@ -18,7 +18,7 @@ def find_distinct_effects(pairs: Iterable[tuple[Record, Effect]]) -> list[tuple[
     return list(effects.values())
 
 
-def attempt_finder(calls: Iterable[AttemptEvent]) -> Callable[[Effect], AttemptPlace | None]:
+def make_attempt_finder(calls: Iterable[AttemptEvent]) -> Callable[[Effect], AttemptPlace | None]:
     """A function that gives the attempt that had an effect, None if the log does not tell. `calls`: the beginnings or
     ends of all attempts of the trial. A seam notes the number of the request; of a service's own ledger the id tells,
     by its first attempt."""
@@ -26,9 +26,9 @@ def attempt_finder(calls: Iterable[AttemptEvent]) -> Callable[[Effect], AttemptP
     for call in calls:
         by_id.setdefault((call.target, call.request_id), (call.target, call.request, call.attempt))
 
-    def find(effect: Effect) -> AttemptPlace | None:
+    def find_attempt(effect: Effect) -> AttemptPlace | None:
         if effect.request is not None and effect.attempt is not None:
             return effect.target, effect.request, effect.attempt
         return by_id.get((effect.target, effect.request_id))
 
-    return find
+    return find_attempt

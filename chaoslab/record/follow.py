@@ -12,8 +12,8 @@ from typing import BinaryIO
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.files import open_regular
 from chaoslab.core.events import RunFinished
-from chaoslab.record.held import MAIN, can_tell, is_written
-from chaoslab.record.lines import LINE_MAX, Record, log_files, parse_line
+from chaoslab.record.held import MAIN, has_file_locks, has_live_writer
+from chaoslab.record.lines import LINE_MAX, Record, list_log_files, parse_line
 
 POLL_S, SILENCE_S = 0.1, 5.0
 """Seconds between two looks, and those of silence after which a run that no process writes is given up."""
@@ -34,26 +34,26 @@ class Follower:
         self.ended = self.more = False
         self.cut: Counter[str] = Counter()
 
-    def new(self, bytes_max: int = -1) -> list[Record]:
+    def read_new_records(self, bytes_max: int = -1) -> list[Record]:
         """The events written since the last call, in the order of their time. The main log is read first, so what other
         parts wrote before one of its events comes with it. Unreadable lines are left out; an unfinished line waits for
         its end. `bytes_max`: the bytes that are read of the main log at once; -1 is all. Raises OSError: a log
         cannot be read."""
         records: list[Record] = []
         until = inf
-        for path in sorted(log_files(self._folder), key=lambda path: path.stem != MAIN):
+        for path in sorted(list_log_files(self._folder), key=lambda path: path.stem != MAIN):
             if path.stem == MAIN:
-                records += self._records(path, bytes_max)
+                records += self._read_records(path, bytes_max)
                 self.more = bytes_max >= 0 and self._got == bytes_max
                 until = records[-1].t if bytes_max >= 0 and records else inf
                 continue
-            while part_records := self._records(path, bytes_max if bytes_max < 0 else PART):
+            while part_records := self._read_records(path, bytes_max if bytes_max < 0 else PART):
                 records += part_records
                 if bytes_max < 0 or part_records[-1].t > until:
                     break
         return sorted(records, key=lambda record: record.t)
 
-    def moved(self) -> str:
+    def describe_log_loss(self) -> str:
         """The fate of a log that was read, in words: it was cut or deleted, or another is in its place; else
         an empty text."""
         for name, file in self._files.items():
@@ -68,14 +68,16 @@ class Follower:
                 return f"another file is in the place of {name}"
         return ""
 
-    def left(self) -> tuple[int, int]:
+    def measure_progress(self) -> tuple[int, int]:
         """The bytes that were read, and those that the logs have."""
-        return sum(file.tell() for file in self._files.values()), sum(p.stat().st_size for p in log_files(self._folder))
+        return sum(file.tell() for file in self._files.values()), sum(
+            p.stat().st_size for p in list_log_files(self._folder)
+        )
 
-    def _records(self, path: Path, bytes_max: int) -> list[Record]:
+    def _read_records(self, path: Path, bytes_max: int) -> list[Record]:
         """The readable events of the next lines of a log."""
         records = []
-        for line in self._lines(path, bytes_max):
+        for line in self._read_lines(path, bytes_max):
             record = parse_line(line)
             if record is not None:
                 records.append(record)
@@ -84,7 +86,7 @@ class Follower:
         self.ended = self.ended or any(type(record.event) is RunFinished for record in records)
         return records
 
-    def _lines(self, path: Path, bytes_max: int) -> list[bytes]:
+    def _read_lines(self, path: Path, bytes_max: int) -> list[bytes]:
         file = self._files.get(path.name)
         if file is None:
             file = self._files[path.name] = open_regular(path)
@@ -106,7 +108,7 @@ class Follower:
         self.close()
 
 
-def follow(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> Iterator[Record]:
+def follow_run(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> Iterator[Record]:
     """Every event of a run, from the first on, as it is written. It ends with the run, once nothing more comes. A run
     that was killed never logs its end: then it ends after some seconds of silence. Where no process can be told to live
     (on Windows), it goes on until the reader stops. Raises OSError: a log cannot be read."""
@@ -115,13 +117,13 @@ def follow(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> It
         while True:
             # Asked before the read, since what was written in between comes with the next one only.
             ended = follower.ended
-            records = follower.new()
+            records = follower.read_new_records()
             yield from records
             if ended and not records:
                 return
-            if records or (can_tell() and is_written(folder)):
+            if records or (has_file_locks() and has_live_writer(folder)):
                 heard_s = clock.monotonic()
-            elif can_tell() and clock.monotonic() - heard_s >= SILENCE_S:
+            elif has_file_locks() and clock.monotonic() - heard_s >= SILENCE_S:
                 return
             if not records:
                 clock.sleep(poll_s)

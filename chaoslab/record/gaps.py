@@ -18,7 +18,7 @@ from typing import Any
 from chaoslab.base import files
 from chaoslab.core.events import PromptStarted, RunFinished
 from chaoslab.record.held import MAIN
-from chaoslab.record.lines import Record, log_files, parse_line
+from chaoslab.record.lines import Record, list_log_files, parse_line
 
 TAIL = 1 << 17
 """The bytes at the end of a log in which its last line is sought."""
@@ -39,7 +39,7 @@ class Gap:
     double: bool = False
 
     @property
-    def in_words(self) -> str:
+    def description(self) -> str:
         """The gap in words, as in "line 41 of messaging.log is lost"."""
         if not self.last:
             return f"{self.log} is lost"
@@ -54,8 +54,8 @@ _place, _seq = attrgetter("log", "first"), attrgetter("seq")
 def find_gaps(folder: Path, logs: Mapping[str, Sequence[Record]], cut: Mapping[str, Sequence[int]]) -> list[Gap]:
     """The gaps of a run, whatever the order of its records. `logs`: the records of each log, by its file's name. `cut`:
     the numbers of the lines that could not be read."""
-    ends = read_ends(folder)
-    gaps = find_missing(ends, logs)
+    ends = read_line_counts(folder)
+    gaps = find_missing_logs(ends, logs)
     for name, records in logs.items():
         gaps += find_gaps_of_log(name, records, least=ends.get(name, 0), cut=cut.get(name, ()))
     return gaps
@@ -101,7 +101,7 @@ def find_gap_at_end(log: str, last: Record | None, *, least: int, cut: Sequence[
     return [Gap(log, seq + 1, end, since, inf, beside)] if end > seq else []
 
 
-def read_ends(folder: Path) -> dict[str, int]:
+def read_line_counts(folder: Path) -> dict[str, int]:
     """The number of lines that each log has at least, by its file's name; 0 if that is not known, for the logs that
     `run.json` names. The main log's own is not among them: its end is the run's."""
     ends: dict[str, int] = {}
@@ -114,20 +114,20 @@ def read_ends(folder: Path) -> dict[str, int]:
         # A name with a slash would lead out of the folder.
         ends = {f"{writer}.log": 0 for writer in named if isinstance(writer, str) and "/" not in writer}
     path = folder / f"{MAIN}.log"
-    end = last_of(path) if path.is_file() else None
+    end = read_last_record(path) if path.is_file() else None
     if end is not None and isinstance(end.event, RunFinished):
         ends |= {f"{writer}.log": lines for writer, lines in end.event.lines.items()}
     return ends
 
 
-def counted(folder: Path) -> dict[str, int]:
+def count_writer_lines(folder: Path) -> dict[str, int]:
     """The number of lines that each writer of a run but its main one has written so far. Raises OSError: a log cannot
     be read."""
-    last = {path.stem: last_of(path) for path in log_files(folder) if path.stem != MAIN}
+    last = {path.stem: read_last_record(path) for path in list_log_files(folder) if path.stem != MAIN}
     return {writer: record.seq for writer, record in last.items() if record is not None}
 
 
-def last_of(path: Path) -> Record | None:
+def read_last_record(path: Path) -> Record | None:
     """The last record of a log; None if its last line is none."""
     with files.open_regular(path) as log:
         log.seek(max(0, path.stat().st_size - TAIL))
@@ -135,12 +135,14 @@ def last_of(path: Path) -> Record | None:
     return parse_line(lines[-1]) if lines else None
 
 
-def find_missing(ends: Mapping[str, int], names: Iterable[str]) -> list[Gap]:
-    """The logs that are not there. `ends`: as in `read_ends`; `names`: the names of those that are."""
+def find_missing_logs(ends: Mapping[str, int], names: Iterable[str]) -> list[Gap]:
+    """The logs that are not there. `ends`: as in `read_line_counts`; `names`: the names of those that are."""
     return [Gap(name, 1, 0) for name in sorted({*ends}.difference(names))]
 
 
-def find_torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until: float = inf) -> dict[str, str]:
+def find_trials_with_gaps(
+    gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until: float = inf
+) -> dict[str, str]:
     """The trials that gaps touch, each with a gap in words. `spans`: the times of the first and the last record of each
     trial, the latter infinite if it has no end. What is written for a trial after its end, such as a late effect, comes
     before the next one begins. `until`: the beginning of the first trial that is not among them. A run may have many
@@ -161,7 +163,7 @@ def find_torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, 
             sinces, trial_over
         )  # of the gaps that begin before it is over, the one that ends last decides
         if trial in beside or (before and latest[before - 1].until > begin):
-            torn_trials[trial] = (beside.get(trial) or latest[before - 1]).in_words
+            torn_trials[trial] = (beside.get(trial) or latest[before - 1]).description
     return torn_trials
 
 
@@ -169,7 +171,7 @@ def describe_gaps(gaps: Sequence[Gap], cut: Mapping[str, Sequence[int]]) -> list
     """A note for each gap, but for those whose lines are all there and could not be read. `cut`: their numbers, by
     file name."""
     return [
-        gap.in_words
+        gap.description
         for gap in sorted(gaps, key=_place)
         if not gap.last
         or gap.double

@@ -16,19 +16,19 @@ MAIN = "info"
 """The writer of a run's main log."""
 
 
-def hold(log: BinaryIO) -> None:
+def lock_log(log: BinaryIO) -> None:
     """Locks a log until it is closed, unless another writer holds it or its file system has no locks."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def can_tell() -> bool:
+def has_file_locks() -> bool:
     """True if this system has locks of files."""
     return fcntl is not None
 
 
-def is_written(folder: Path) -> bool:
+def has_live_writer(folder: Path) -> bool:
     """True if the process that writes the main log of a run lives; False if that cannot be told."""
     path = folder / f"{MAIN}.log"
     if fcntl is None or not path.is_file():  # a pipe would wait for its other end

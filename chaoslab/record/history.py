@@ -12,15 +12,15 @@ from sys import intern
 from typing import Protocol, TypeVar, cast
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.garbage import no_garbage
+from chaoslab.base.garbage import pause_collector
 from chaoslab.core import events
-from chaoslab.record.follow import follow
-from chaoslab.record.gaps import Gap, describe_gaps, find_gaps, find_torn
-from chaoslab.record.held import is_written
-from chaoslab.record.lines import Record, log_files, records_of
+from chaoslab.record.follow import follow_run
+from chaoslab.record.gaps import Gap, describe_gaps, find_gaps, find_trials_with_gaps
+from chaoslab.record.held import has_live_writer
+from chaoslab.record.lines import Record, iterate_records, list_log_files
 from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SILENT, KeptReplies, Spoken
+from chaoslab.record.spoken import SILENT, JudgeOpinions, KeptReplies
 
 E_ = TypeVar("E_", bound=events.Event)
 A_ = TypeVar("A_", bound=events.AttemptEvent)
@@ -49,15 +49,22 @@ class History:
     """The beginning of the first trial behind this history, in seconds since the run's start."""
 
     def __init__(
-        self, records: Iterable[Record], *, cut: Mapping[str, Sequence[int]] | None = None,
-        notes: Iterable[str] = (), ordered: bool = False,
-        rulings: Rulings | None = None, running: bool = False, spoken: Spoken = SILENT, gaps: Sequence[Gap] = (),
-    ) -> None:  # fmt: skip
+        self,
+        records: Iterable[Record],
+        *,
+        cut: Mapping[str, Sequence[int]] | None = None,
+        notes: Iterable[str] = (),
+        ordered: bool = False,
+        rulings: Rulings | None = None,
+        running: bool = False,
+        spoken: JudgeOpinions = SILENT,
+        gaps: Sequence[Gap] = (),
+    ) -> None:
         """Merges the records. `ordered`: they are in order already."""
-        self.records = list(records) if ordered else sorted(records, key=place_in_time)
+        self.records = list(records) if ordered else sorted(records, key=make_sort_key)
         self.cut_lines = {name: tuple(numbers) for name, numbers in (cut or {}).items()}
         self.rulings, self.running, self.spoken, self.gaps = rulings, running, spoken, gaps
-        self.notes = (*notes, *notes_of(self.cut_lines, gaps))
+        self.notes = (*notes, *describe_lost_lines(self.cut_lines, gaps))
 
     def __iter__(self) -> Iterator[Record]:
         """The records in time order."""
@@ -76,83 +83,87 @@ class History:
         return self.records[index]
 
     def __repr__(self) -> str:
-        run, trials = self.run or "none", len(self.trials)
+        run, trials = self.run_name or "none", len(self.trials)
         return f"History(run {run}: {trials} {'trial' if trials == 1 else 'trials'}, {len(self.records)} events)"
 
     @classmethod
     def read(cls, folder: Path) -> History:
         """Reads every `*.log` of a run's folder. Raises FileNotFoundError: no such folder, or no log in it. OSError: a
         log cannot be read."""
-        paths = log_files(folder)
+        paths = list_log_files(folder)
         if not paths:
             raise FileNotFoundError(f"no logs in {folder}")
         logs: dict[str, list[Record]] = {}
         cut: dict[str, list[int]] = {}
-        rulings, running = Rulings.read(folder), is_written(folder)
-        with no_garbage():
+        rulings, running = Rulings.read(folder), has_live_writer(folder)
+        with pause_collector():
             for path in paths:
                 unread = list[int]()
-                logs[path.name] = [*records_of(path, cut=unread.append)]
+                logs[path.name] = [*iterate_records(path, cut=unread.append)]
                 if unread:
                     cut[path.name] = unread
             replies, records = KeptReplies.read(folder), chain.from_iterable(logs.values())
             gaps = find_gaps(folder, logs, cut)
             history = cls(
-                records, cut={**cut, **cut_of(rulings), **replies.cut}, rulings=rulings, running=running, gaps=gaps
+                records,
+                cut={**cut, **find_unreadable_rulings(rulings), **replies.cut},
+                rulings=rulings,
+                running=running,
+                gaps=gaps,
             )
-            history.spoken = replies.spoken
+            history.spoken = replies.judge_opinions
             history.notes += replies.notes
             return history
 
     @staticmethod
-    def follow(folder: Path, *, clock: Clock = system) -> Iterator[Record]:
+    def follow_run(folder: Path, *, clock: Clock = system) -> Iterator[Record]:
         """The events of a run as they are written, by any process. It ends with the run. Raises OSError: a log cannot
         be read."""
-        return follow(folder, clock=clock)
+        return follow_run(folder, clock=clock)
 
     @property
-    def cut(self) -> dict[str, int]:
+    def unreadable_counts(self) -> dict[str, int]:
         """The number of unreadable lines by file name."""
         return {name: len(numbers) for name, numbers in self.cut_lines.items()}
 
-    def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
+    def find_events(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order, each with its line's envelope."""
-        records: Sequence[Record] = self._of_kind.get(kind, ())
+        records: Sequence[Record] = self._records_by_kind.get(kind, ())
         if not records and "kind" not in vars(kind):  # a base of several kinds
             records = [record for record in self.records if isinstance(record.event, kind)]
         if trial is not None and records:
             return iter([(record, cast(E_, record.event)) for record in records if record.trial == trial])
         return zip(records, cast(Iterator[E_], map(_event, records)), strict=True)
 
-    def placed(self, kind: type[A_]) -> Sequence[tuple[Record, A_, Place]]:
+    def find_attempt_events(self, kind: type[A_]) -> Sequence[tuple[Record, A_, Place]]:
         """The events of one kind of an attempt in time order, each with its line's envelope and its attempt."""
-        places = self._placed.get(kind)
+        places = self._placed_cache.get(kind)
         if places is None:
-            places = self._placed[kind] = [
+            places = self._placed_cache[kind] = [
                 (record, event, (record.trial, event.at.target, event.at.request, event.at.attempt))
-                for record, event in self.of(kind)
+                for record, event in self.find_events(kind)
             ]
         return cast(Sequence[tuple[Record, A_, Place]], places)
 
-    def has(self, kind: type[events.Event]) -> bool:
+    def would_log(self, kind: type[events.Event]) -> bool:
         """Tells if an event of this kind would have been logged."""
-        return kind not in UNSEEN or not self.of_functions or next(self.of(kind), None) is not None
+        return kind not in UNSEEN or not self.is_user_agent_run or next(self.find_events(kind), None) is not None
 
     @property
-    def run(self) -> str:
+    def run_name(self) -> str:
         """The run's name; empty without any event."""
         return self.records[0].run if self.records else ""
 
-    def first(self, kind: type[E_]) -> E_ | None:
-        return next((event for _, event in self.of(kind)), None)
+    def find_first_event(self, kind: type[E_]) -> E_ | None:
+        return next((event for _, event in self.find_events(kind)), None)
 
     @property
-    def kinds(self) -> Set[type[events.Event]]:
+    def event_kinds(self) -> Set[type[events.Event]]:
         """The kinds of events that there are."""
-        return self._of_kind.keys()
+        return self._records_by_kind.keys()
 
     @cached_property
-    def _of_kind(self) -> dict[type[events.Event], list[Record]]:
+    def _records_by_kind(self) -> dict[type[events.Event], list[Record]]:
         """The records by kind, in one pass: a report asks for thirty kinds, and a verdict of each trial for ten."""
         by_kind: dict[type[events.Event], list[Record]] = {}
         for record in self.records:
@@ -164,61 +175,74 @@ class History:
         return by_kind
 
     @cached_property
-    def made(self) -> set[Place]:
+    def attempt_places(self) -> set[Place]:
         """The attempts at calls."""
-        return {*map(_place, self.placed(events.CallStarted)), *map(_place, self.placed(events.CallFinished))}
+        return {
+            *map(_place, self.find_attempt_events(events.CallStarted)),
+            *map(_place, self.find_attempt_events(events.CallFinished)),
+        }
 
     @cached_property
-    def failed(self) -> Sequence[tuple[Record, events.CallFinished, Place]]:
-        """The ends of the attempts that failed or tell an error, as in `placed`. Most do neither."""
-        return [end for end in self.placed(events.CallFinished) if end[1].error or not end[1].ok]
+    def failed_attempts(self) -> Sequence[tuple[Record, events.CallFinished, Place]]:
+        """The ends of the attempts that failed or tell an error, as in `find_attempt_events`. Most do neither."""
+        return [end for end in self.find_attempt_events(events.CallFinished) if end[1].error or not end[1].ok]
 
     @cached_property
-    def torn(self) -> Mapping[str, str]:
+    def gaps_by_trial(self) -> Mapping[str, str]:
         """The trials that may have lost lines, each with a gap in words. What happened in them is not known."""
         if not self.gaps:
             return {}
-        ended = {record.trial for record, _ in self.of(events.PromptFinished)}
+        ended = {record.trial for record, _ in self.find_events(events.PromptFinished)}
         spans: dict[str, tuple[float, float]] = {}
         for record in self.records:
             if record.trial is not None:
                 begin, _ = spans.get(record.trial, (record.t, record.t))
                 spans[record.trial] = begin, record.t if record.trial in ended else inf
-        return find_torn(self.gaps, spans, until=self.until)
+        return find_trials_with_gaps(self.gaps, spans, until=self.until)
 
     @cached_property
-    def given_up(self) -> frozenset[Place]:
+    def given_up_attempts(self) -> frozenset[Place]:
         """The attempts that their own agent gave up, or that the end of their trial cut, and that met no fault before:
         the loser of two hedged requests, or what was under way in a group of tasks that ended. They neither failed nor
         succeeded. A call that was cancelled because a fault held it back has failed."""
-        gone = [at for _, event, at in self.failed if event.cancelled]
-        return frozenset(gone).difference(map(_place, self.placed(events.FaultWitnessed))) if gone else frozenset()
+        gone = [at for _, event, at in self.failed_attempts if event.is_cancelled]
+        return (
+            frozenset(gone).difference(map(_place, self.find_attempt_events(events.FaultWitnessed)))
+            if gone
+            else frozenset()
+        )
 
     @cached_property
-    def _placed(self) -> dict[type[events.Event], Sequence[tuple[Record, events.Event, Place]]]:
-        """The results of `placed`: ten measures ask for the attempts of one kind."""
+    def _placed_cache(self) -> dict[type[events.Event], Sequence[tuple[Record, events.Event, Place]]]:
+        """The results of `find_attempt_events`: ten measures ask for the attempts of one kind."""
         return {}
 
     @cached_property
-    def of_functions(self) -> bool:
+    def is_user_agent_run(self) -> bool:
         """True if the run is of a user's own agent and functions (`lab.run`). A run of the lab's agent logs its prompts
         in `asked`."""
-        run = self.first(events.RunStarted)
-        return any(e.via in IN_PROCESS for _, e in self.of(events.CallFinished)) if run is None else of_functions(run)
+        run = self.find_first_event(events.RunStarted)
+        return (
+            any(e.via in IN_PROCESS for _, e in self.find_events(events.CallFinished))
+            if run is None
+            else is_user_agent_run(run)
+        )
 
     @cached_property
-    def begun(self) -> Sequence[str]:
+    def begun_trials(self) -> Sequence[str]:
         """The trials of which there is the beginning, in the order in which they began."""
-        return [intern(record.trial) for record, _ in self.of(events.PromptStarted) if record.trial is not None]
+        return [
+            intern(record.trial) for record, _ in self.find_events(events.PromptStarted) if record.trial is not None
+        ]
 
     @cached_property
     def trials(self) -> Sequence[str]:
         """The same, and then those whose beginning the log has lost."""
-        begun = {*self.begun} if self.torn else set()
-        return [*self.begun, *(intern(trial) for trial in self.torn if trial not in begun)]
+        begun = {*self.begun_trials} if self.gaps_by_trial else set()
+        return [*self.begun_trials, *(intern(trial) for trial in self.gaps_by_trial if trial not in begun)]
 
 
-def of_functions(run: events.RunStarted) -> bool:
+def is_user_agent_run(run: events.RunStarted) -> bool:
     """True if the run is of a user's own agent and functions."""
     return bool(run.world) and not run.asked
 
@@ -227,22 +251,25 @@ _event = attrgetter("event")
 _place = itemgetter(2)
 
 
-def place_in_time(record: Record) -> tuple[float, str, int]:
+def make_sort_key(record: Record) -> tuple[float, str, int]:
     """The place of a record in a history: by time, writer and sequence."""
     return record.t, record.writer, record.seq
 
 
-def cut_of(rulings: Rulings | None) -> dict[str, Sequence[int]]:
+def find_unreadable_rulings(rulings: Rulings | None) -> dict[str, Sequence[int]]:
     """The numbers of the unreadable lines of rulings, by file name."""
     return {RULINGS: rulings.cut_lines} if rulings is not None and rulings.cut_lines else {}
 
 
-def notes_of(cut: Mapping[str, Sequence[int]], gaps: Sequence[Gap]) -> list[str]:
+def describe_lost_lines(cut: Mapping[str, Sequence[int]], gaps: Sequence[Gap]) -> list[str]:
     """The notes on the lines that could not be read, by file name, and on those that are lost."""
-    return [*(unread(name, numbers) for name, numbers in sorted(cut.items())), *describe_gaps(gaps, cut)]
+    return [
+        *(describe_unreadable_lines(name, numbers) for name, numbers in sorted(cut.items())),
+        *describe_gaps(gaps, cut),
+    ]
 
 
-def unread(name: str, numbers: Sequence[int]) -> str:
+def describe_unreadable_lines(name: str, numbers: Sequence[int]) -> str:
     """A note of the lines of a log that could not be read, in one line."""
     if len(numbers) == 1:
         return f"{name}: line {numbers[0]} could not be read"

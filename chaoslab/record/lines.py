@@ -9,9 +9,9 @@ from sys import intern
 from typing import Annotated, Any
 
 from chaoslab.base.files import open_regular
-from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, is_deeper
+from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, is_nested_deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
-from chaoslab.record._typed_lines import TypedLines, brackets
+from chaoslab.record._typed_lines import TypedLines, count_brackets
 
 LINE_MAX = 1 << 26
 """The most bytes of a line. The longest line that a run writes holds a reply of 4 MiB."""
@@ -30,12 +30,12 @@ class Record:
     event: Event
 
 
-def log_files(folder: Path) -> list[Path]:
+def list_log_files(folder: Path) -> list[Path]:
     """The logs in a folder. Only regular files: a pipe or a device has no end."""
     return sorted(path for path in folder.glob("*.log") if path.is_file())
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
+def iterate_lines(path: Path) -> Iterator[bytes]:
     """The lines of a file with their ends. A line longer than LINE_MAX is cut off there, so it cannot be read. Raises
     OSError: the file cannot be read."""
     with open_regular(path) as file:
@@ -53,11 +53,11 @@ _ENVELOPE = Shape.build(Record, without=("event",))
 
 
 @cache
-def _shape(kind: type[Event]) -> Shape:
+def _build_event_shape(kind: type[Event]) -> Shape:
     return Shape.build(kind)
 
 
-def _decoded(line: bytes) -> Any:
+def _decode_json(line: bytes) -> Any:
     """`json.loads`, without its search for the encoding where the line looks like the lab's own."""
     if not line.startswith(b'{"'):
         return json.loads(line)
@@ -67,21 +67,21 @@ def _decoded(line: bytes) -> Any:
 
 
 @cache
-def _typed(kinds: int) -> TypedLines[Record]:  # noqa: ARG001 - a package may add kinds, and the reader is made anew
+def _make_typed_lines(kinds: int) -> TypedLines[Record]:  # noqa: ARG001 - a package may add kinds, and the reader is made anew
     return TypedLines(_ENVELOPE, "event", Event.kinds, once=_OFTEN)
 
 
 def parse_line(line: bytes) -> Record | None:
     """The record of a line. None if the line is cut or foreign, if its kind is unknown, or if a field is not of its
     type or out of its range (`events`). A reader of records need not check any of that again."""
-    record = _typed(len(Event.kinds)).read(line)
-    return _parsed(line) if record is None else record
+    record = _make_typed_lines(len(Event.kinds)).parse_line(line)
+    return _parse_any_line(line) if record is None else record
 
 
-def records_of(path: Path, *, cut: Callable[[int], object]) -> Iterator[Record]:
+def iterate_records(path: Path, *, cut: Callable[[int], object]) -> Iterator[Record]:
     """The records of a log. `cut` is called with the number of each line that cannot be read. Raises OSError: the file
     cannot be read."""
-    for number, line in enumerate(lines_of(path), 1):
+    for number, line in enumerate(iterate_lines(path), 1):
         record = parse_line(line)
         if record is not None:
             yield record
@@ -89,31 +89,31 @@ def records_of(path: Path, *, cut: Callable[[int], object]) -> Iterator[Record]:
             cut(number)
 
 
-def _parsed(line: bytes) -> Record | None:
+def _parse_any_line(line: bytes) -> Record | None:
     """The same for any line, in the general way, such as for one with a lone surrogate or a number of 80 digits."""
     try:
-        data = _decoded(line)
+        data = _decode_json(line)
     except (ValueError, RecursionError):
         return None
     if type(data) is not dict:
         return None
-    return record_of(data, brackets=brackets(line))
+    return make_record(data, brackets=count_brackets(line))
 
 
-def record_of(data: dict[str, Any], *, brackets: int) -> Record | None:
+def make_record(data: dict[str, Any], *, brackets: int) -> Record | None:
     """The record of a line's fields, checked as `parse_line` says. `brackets`: the number of those that open an object
     or a list in the line's text."""
     if type(data.get("kind")) is not str:
         return None
     kind = Event.kinds.get(data["kind"])
-    if kind is None or (brackets > DEPTH_MAX and is_deeper(data, DEPTH_MAX)):
+    if kind is None or (brackets > DEPTH_MAX and is_nested_deeper(data, DEPTH_MAX)):
         return None
     for name in _OFTEN:
         if type(data.get(name)) is str:
             data[name] = intern(data[name])
     try:
-        record: Record = _ENVELOPE.made(data)
-        vars(record)["event"] = _shape(kind).made(data)  # type: ignore[arg-type]  # mypy looks for the hash of an instance
+        record: Record = _ENVELOPE.make_instance(data)
+        vars(record)["event"] = _build_event_shape(kind).make_instance(data)  # type: ignore[arg-type]  # mypy looks for the hash of an instance
     except ValueError:
         return None
     return record

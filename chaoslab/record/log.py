@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chaoslab.base.boundary import Through
-from chaoslab.base.clock import Clock, iso, later, system
+from chaoslab.base.clock import Clock, add_seconds, format_iso, system
 from chaoslab.base.files import open_regular
-from chaoslab.base.json_text import speller
+from chaoslab.base.json_text import make_json_writer
 from chaoslab.base.secrets import Masker, has_no_secret, printed
 from chaoslab.core.events import AttemptEvent, Event, PromptStarted
-from chaoslab.record.held import MAIN, hold
-from chaoslab.record.lines import Record, record_of
+from chaoslab.record.held import MAIN, lock_log
+from chaoslab.record.lines import Record, make_record
 
 
 class LogLost(Through):
@@ -30,7 +30,7 @@ class LogLost(Through):
     written down is not done. It is no `Exception`, since an SDK would ask again."""
 
 
-def lost(path: Path, error: OSError) -> LogLost:
+def make_log_lost_error(path: Path, error: OSError) -> LogLost:
     """The error about a file of a run that cannot be written."""
     reason = f"{path} cannot be written ({error.strerror or error})"
     return LogLost(f"{reason}: {REMEDIES.get(error.errno or 0, 'see to it')} and start again")
@@ -49,13 +49,13 @@ class Log:
         self.path = folder / f"{writer}.log"
         self._run, self._writer, self._origin, self._clock = run, writer, origin, clock
         self._masker = Masker()
-        self.hide(secrets)
-        self._seq = _mend(self.path)
+        self.hide_secrets(secrets)
+        self._seq = _end_cut_line(self.path)
         # Unbuffered: a killed process loses nothing that it had logged.
         self._file = self.path.open("ab", buffering=0)
         self._number = self._file.fileno()
         if writer == MAIN:
-            hold(self._file)
+            lock_log(self._file)
         self._lock = threading.Lock()
         self.lost: LogLost | None = None
         """The last error that `write` raised. A framework between `write` and the writer's owner may swallow it."""
@@ -64,45 +64,45 @@ class Log:
     def write(self, event: Event, *, trial: str | None = None) -> None:
         """Appends the event. Raises LogLost: it cannot be written, as when the disk is full or the file was deleted."""
         with self._lock:
-            ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
-            line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self.masked(event))
-            self._write(line)
+            ts, t = format_iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
+            line = render_line(ts, t, self._run, trial, self._writer, self._seq + 1, self.encode_masked(event))
+            self._write_lines(line)
             # Only now that it is there: a number without its line would be a gap.
             self._seq += 1
 
     @property
-    def lines(self) -> int:
+    def line_count(self) -> int:
         """The number of lines in the file."""
         return self._seq
 
-    def hide(self, secrets: Iterable[str]) -> None:
+    def hide_secrets(self, secrets: Iterable[str]) -> None:
         """Masks these too in every line from now on, and in what this process prints."""
         if new_secrets := {*secrets}:
-            self._masker.hide(new_secrets)
-            printed.hide(new_secrets)
+            self._masker.add_secrets(new_secrets)
+            printed.add_secrets(new_secrets)
 
-    def masked(self, event: Event) -> str:
+    def encode_masked(self, event: Event) -> str:
         """The text of `encode_event` without secrets."""
         text = encode_event(event)
-        return self._masker.again(text) if has_no_secret(vars(event).values()) else self._masker.mask(text)
+        return self._masker.mask_known(text) if has_no_secret(vars(event).values()) else self._masker.mask(text)
 
-    def copy(self, events_: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
+    def write_buffered(self, events_: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
         Raises LogLost: as `write`."""
         with self._lock:
             seqs = {self._writer: self._seq}
-            lines = "".join(_texts_of(events_, run=self._run, began=began, after_s=after_s, seqs=seqs))
-            self._write(lines.encode("utf-8", "surrogatepass"))
+            lines = "".join(_render_line_texts(events_, run=self._run, began=began, after_s=after_s, seqs=seqs))
+            self._write_lines(lines.encode("utf-8", "surrogatepass"))
             self._seq = seqs[self._writer]
 
-    def _write(self, lines: bytes) -> None:
+    def _write_lines(self, lines: bytes) -> None:
         try:
-            self._append(lines)
+            self._append_bytes(lines)
         except OSError as error:
-            self.lost = lost(self.path, error)
+            self.lost = make_log_lost_error(self.path, error)
             raise self.lost from error
 
-    def _append(self, line: bytes) -> None:
+    def _append_bytes(self, line: bytes) -> None:
         file = self._number
         status = os.fstat(file)
         if self._torn:
@@ -158,7 +158,7 @@ class BufferedEvent(NamedTuple):
                 _begun[0] = event, text, is_plain
         return _new(cls, (writer, t, trial, text, is_plain))  # its own takes three times as long
 
-    def with_text(self, change: Callable[[str], str]) -> BufferedEvent:
+    def change_texts(self, change: Callable[[str], str]) -> BufferedEvent:
         """The same with its texts changed."""
         text = self.text
         if isinstance(text, str):
@@ -172,15 +172,18 @@ class BufferedEvent(NamedTuple):
         fields: dict[str, Any] = json.loads(f"{{{self.text if isinstance(self.text, str) else encode_event(self.text)}")
         return fields
 
-    def record(self, seq: int, *, run: str, began: datetime) -> Record | None:
+    def make_record(self, seq: int, *, run: str, began: datetime) -> Record | None:
         """The record that its line would make in a run that began at `began`, with its trial; None if the line could
         not be read. `seq` orders it among its writer's."""
         t = round(self.t, 6)
         text = self.text if isinstance(self.text, str) else encode_event(self.text)
         envelope = {
-            "ts": iso(later(began, t)), "t": t, "run": run, "trial": self.trial, "writer": self.writer, "seq": seq,
+            "ts": format_iso(add_seconds(began, t)), "t": t, "run": run, "trial": self.trial, "writer": self.writer,
+            "seq": seq,
         }  # fmt: skip
-        return record_of(envelope | _DECODER.raw_decode(f"{{{text}")[0], brackets=text.count("[") + text.count("{") + 1)
+        return make_record(
+            envelope | _DECODER.raw_decode(f"{{{text}")[0], brackets=text.count("[") + text.count("{") + 1
+        )
 
     @property
     def kind(self) -> str:
@@ -188,26 +191,31 @@ class BufferedEvent(NamedTuple):
         text = self.text
         return text[_KIND : text.index('"', _KIND)] if isinstance(text, str) else text.kind
 
-    def is_a(self, kind: type[Event]) -> bool:
+    def is_of_kind(self, kind: type[Event]) -> bool:
         """Tells if the event is of that kind."""
         return self.kind == kind.kind
 
 
-def masked(events_: list[BufferedEvent], secrets: Iterable[str] = ()) -> list[BufferedEvent]:
+def mask_events(events_: list[BufferedEvent], secrets: Iterable[str] = ()) -> list[BufferedEvent]:
     """The events of a trial without the secrets of any of them, so that they are the same whatever ran before it.
     `secrets`: further ones."""
     masker = Masker(secrets)
-    masked_events = [entry if entry.plain else entry.with_text(masker.mask) for entry in events_]
-    return [entry.with_text(masker.again) for entry in masked_events] if masker.known else masked_events
+    masked_events = [entry if entry.plain else entry.change_texts(masker.mask) for entry in events_]
+    return [entry.change_texts(masker.mask_known) for entry in masked_events] if masker.known else masked_events
 
 
 class MemoryLog(Log):
     """A log in memory. Its owner takes the events from there."""
 
     def __init__(
-        self, writer: str, events_: list[BufferedEvent], *, clock: Clock = system, origin: float = 0.0,
+        self,
+        writer: str,
+        events_: list[BufferedEvent],
+        *,
+        clock: Clock = system,
+        origin: float = 0.0,
         events: list[Event] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Makes a log that appends to `events_`, which several writers may share. All times are since `origin`.
         `events`: gets the event of each entry as it is, for a reader in this process."""
         self._writer, self._kept, self._clock, self._origin = writer, events_, clock, origin
@@ -232,38 +240,38 @@ def encode_event(event: Event) -> str:
             del fields[name]
     if isinstance(event, AttemptEvent):  # whose attempt's fields stand beside the others; the trial is the envelope's
         del fields["at"]
-        kind = f"{kind}, {event.at.spelt}"
+        kind = f"{kind}, {event.at.json_fields}"
     return f"{kind}, {_spelt(fields)[1:]}" if fields else f"{kind}}}"
 
 
-_spelt = speller()
+_spelt = make_json_writer()
 _DECODER = json.JSONDecoder()
 
 
-def spell(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
+def render_line(ts: str, t: float, run: str, trial: str | None, writer: str, seq: int, text: str) -> bytes:
     """A whole line: the envelope and the text of `encode_event`."""
-    return f"{_head(ts, t, run, trial, writer)}{seq}, {text}\n".encode("utf-8", "surrogatepass")
+    return f"{_render_envelope_head(ts, t, run, trial, writer)}{seq}, {text}\n".encode("utf-8", "surrogatepass")
 
 
-def _head(ts: str, t: float, run: str, trial: str | None, writer: str) -> str:
-    return f'{{"ts": "{ts}", "t": {t}, {_named(run, trial, writer)}, "seq": '
+def _render_envelope_head(ts: str, t: float, run: str, trial: str | None, writer: str) -> str:
+    return f'{{"ts": "{ts}", "t": {t}, {_render_envelope_names(run, trial, writer)}, "seq": '
 
 
 @lru_cache(256)
-def _named(run: str, trial: str | None, writer: str) -> str:
+def _render_envelope_names(run: str, trial: str | None, writer: str) -> str:
     return json.dumps({"run": run, "trial": trial, "writer": writer})[1:-1]
 
 
-def lines_of(
+def render_lines(
     events_: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
 ) -> Iterator[bytes]:
     """The lines of buffered events, moved by `after_s` seconds, in a run that began at `began`. `seqs`: the number of
     lines of each writer, which is counted on."""
-    texts = _texts_of(events_, run=run, began=began, after_s=after_s, seqs=seqs)
+    texts = _render_line_texts(events_, run=run, began=began, after_s=after_s, seqs=seqs)
     return (text.encode("utf-8", "surrogatepass") for text in texts)
 
 
-def _texts_of(
+def _render_line_texts(
     events_: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
 ) -> Iterator[str]:
     at_s, run_text, head = math.nan, "", ""
@@ -275,8 +283,13 @@ def _texts_of(
             since_s != at_s or writer != run_text or trial != whose
         ):  # many events of a trial have one moment in virtual time
             t = round(after_s + since_s, 6)
-            at_s, run_text, whose, head = since_s, writer, trial, _head(iso(later(began, t)), t, run, trial, writer)
-        spelt = text if isinstance(text, str) else encode_event(text.moved(after_s))
+            at_s, run_text, whose, head = (
+                since_s,
+                writer,
+                trial,
+                _render_envelope_head(format_iso(add_seconds(began, t)), t, run, trial, writer),
+            )
+        spelt = text if isinstance(text, str) else encode_event(text.shift_time(after_s))
         yield f"{head}{seq}, {spelt}\n"
 
 
@@ -289,7 +302,7 @@ REMEDIES = {
 }
 
 
-def _mend(path: Path) -> int:
+def _end_cut_line(path: Path) -> int:
     """Ends a line that a killed writer left cut. Returns the number of lines in the file."""
     if not path.exists():
         return 0

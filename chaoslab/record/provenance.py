@@ -20,15 +20,15 @@ ABSENT = "not there"
 OTHERS = ("groq", "httpx", "langchain", "langchain-core", "langchain-groq", "langgraph")
 
 
-def code() -> dict[str, str]:
+def collect_versions() -> dict[str, str]:
     """By name: the log's version, Python's, a digest of each of the lab's packages, and the versions of other
     packages."""
     digests = {"log": str(VERSION), "python": ".".join(platform.python_version_tuple()[:2])}
-    digests |= {name: digest_of(name) for name in OWN}
-    return digests | {name: _version(name) for name in OTHERS}
+    digests |= {name: digest_package(name) for name in OWN}
+    return digests | {name: _find_version(name) for name in OTHERS}
 
 
-def revision(folder: Path | None = None) -> str:
+def read_git_commit(folder: Path | None = None) -> str:
     """The commit of the Git work tree around the folder (by default the current one), in 12 hex digits; empty if there
     is none or it cannot be read. What is changed and not committed is not told."""
     start_folder = (folder or Path()).absolute()
@@ -37,36 +37,36 @@ def revision(folder: Path | None = None) -> str:
         None,
     )
     try:
-        commit = _head(git) if git is not None else ""
+        commit = _read_head_commit(git) if git is not None else ""
     except (OSError, ValueError):
         return ""
     return commit[:12] if re.fullmatch(r"[0-9a-f]{40,64}", commit) else ""
 
 
-def changes(*, but: Path | None = None) -> str:
+def digest_uncommitted_changes(*, but: Path | None = None) -> str:
     """A digest of what is changed in the Git work tree around the current folder and not committed, in 12 hex digits;
     empty if nothing is, or Git cannot tell. Of new files that Git does not know, Python's count. `but`: a file whose
     changes do not count."""
     root = next((place for place in (Path.cwd(), *Path.cwd().parents) if (place / ".git").exists()), None)
-    return "" if root is None else digest_changes(root, but)
+    return "" if root is None else digest_worktree(root, but)
 
 
 @cache  # once a process, which runs the code that it has loaded; and a work tree may be large
-def digest_changes(root: Path, but: Path | None) -> str:
+def digest_worktree(root: Path, but: Path | None) -> str:
     """The same for the work tree with this root."""
     more = [] if but is None else ["--", ".", f":(exclude){os.path.relpath(but.absolute(), root)}"]
     # Both places are named, since a hook of Git has others of its own in the environment.
     git = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}"]
 
-    def ask_git(*words: str) -> bytes:
+    def run_git(*words: str) -> bytes:
         command = [*git, *words, *more]
         return subprocess.run(command, cwd=root, check=True, stdin=subprocess.DEVNULL, capture_output=True).stdout
 
     try:
         # --no-ext-diff: a user's own program for differences prints what it likes.
-        patch = ask_git("diff", "--no-ext-diff", "--binary", "HEAD")
+        patch = run_git("diff", "--no-ext-diff", "--binary", "HEAD")
         # Python's alone: an agent may lie in a new file, while logs and reports, which each run adds to, are no change.
-        for name in ask_git("ls-files", "-z", "--others", "--exclude-standard").split(b"\0"):
+        for name in run_git("ls-files", "-z", "--others", "--exclude-standard").split(b"\0"):
             if name.endswith(b".py"):
                 patch += name + b"\0" + (root / os.fsdecode(name)).read_bytes()
     except (OSError, subprocess.CalledProcessError):
@@ -74,7 +74,7 @@ def digest_changes(root: Path, but: Path | None) -> str:
     return hashlib.blake2b(patch, digest_size=6).hexdigest() if patch else ""
 
 
-def _head(git: Path) -> str:
+def _read_head_commit(git: Path) -> str:
     """The text that a repository's HEAD leads to; in a linked work tree `.git` is a file that names the place."""
     if git.is_file():
         git = git.parent / git.read_text().removeprefix("gitdir:").strip()
@@ -90,7 +90,7 @@ def _head(git: Path) -> str:
     return next((head_words[0] for head_words in packed if head_words[1:] == [name]), "")
 
 
-def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
+def describe_version_changes(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
     """The differences in words: "agent has changed", "langchain is 1.4.8, was 1.4.7"."""
     lines = []
     for name in sorted(recorded.keys() | now.keys()):
@@ -100,7 +100,7 @@ def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
     return lines
 
 
-def digest_of(name: str) -> str:
+def digest_package(name: str) -> str:
     """A digest of all code and data in a folder of the package. The digest of the package itself leaves out `PARTS`."""
     # A part lies in the package where that is installed, and beside it in a checkout (setup.py).
     spec = find_spec(name if name == PACKAGE else f"{PACKAGE}.{name}")
@@ -122,7 +122,7 @@ def digest_of(name: str) -> str:
     return hasher.hexdigest()
 
 
-def _version(package: str) -> str:
+def _find_version(package: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -9,8 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base.jsonable import line
-from chaoslab.record.lines import lines_of
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.record.lines import iterate_lines
 
 FILE = "rulings.jsonl"
 TEXT = 300
@@ -51,7 +51,7 @@ class Rulings:
     why: tuple[str, ...] = ()
     cut_lines: tuple[int, ...] = ()
 
-    def of_whole(self, torn: Collection[str]) -> Rulings:
+    def drop_passes_with_gaps(self, torn: Collection[str]) -> Rulings:
         """The same without the trials that passed and of which the log has lost lines since: nobody can read what let
         them pass. `torn`: these trials."""
         passed = {
@@ -73,25 +73,29 @@ class Rulings:
         end: dict[str, Any] = {}
         by_trial: dict[str, TrialRuling] = {}
         cut: list[int] = []
-        for number, data in enumerate(lines_of(path), 1):
-            fields = _object(data)
-            state = _state(fields.get("state"))
+        for number, data in enumerate(iterate_lines(path), 1):
+            fields = _parse_object(data)
+            state = _parse_state(fields.get("state"))
             if isinstance(fields.get("scenario"), str):
                 head = fields
             elif state is None:
                 cut.append(number)
             elif "trial" in fields:
-                reasons = _texts(fields.get("reasons"))
+                reasons = _clean_texts(fields.get("reasons"))
                 by_trial[str(fields["trial"])] = TrialRuling(
-                    state, reasons, _text(fields.get("again")), fields.get("harm") is True
+                    state, reasons, _clean_text(fields.get("again")), fields.get("harm") is True
                 )
             else:
                 end = fields
         return cls(
-            scenario=_text(head.get("scenario")), asked=_texts(head.get("asked")),
-            trials=trials if isinstance(trials := head.get("trials"), int) else 0, by_trial=by_trial,
-            state=_state(end.get("state")), why=_texts(end.get("why")), cut_lines=tuple(cut),
-        )  # fmt: skip
+            scenario=_clean_text(head.get("scenario")),
+            asked=_clean_texts(head.get("asked")),
+            trials=trials if isinstance(trials := head.get("trials"), int) else 0,
+            by_trial=by_trial,
+            state=_parse_state(end.get("state")),
+            why=_clean_texts(end.get("why")),
+            cut_lines=tuple(cut),
+        )
 
 
 @dataclass
@@ -104,24 +108,24 @@ class RulingsFile:
     trials: int
     _begun: bool = False
 
-    def add(self, trial: str, ruling: TrialRuling) -> None:
+    def add_ruling(self, trial: str, ruling: TrialRuling) -> None:
         """Writes the ruling on a trial. Raises OSError: it cannot be written."""
         if not self._begun:
             self._begun = True
-            self._write(scenario=self.scenario, asked=self.asked, trials=self.trials)
-        self._write(trial=trial, **vars(ruling))
+            self._append_line(scenario=self.scenario, asked=self.asked, trials=self.trials)
+        self._append_line(trial=trial, **vars(ruling))
 
-    def end(self, state: RulingState, reason: Sequence[str]) -> None:
+    def write_final_ruling(self, state: RulingState, reason: Sequence[str]) -> None:
         """Writes the ruling on the whole. Raises OSError: it cannot be written."""
-        self._write(state=state, why=reason)
+        self._append_line(state=state, why=reason)
 
-    def _write(self, **fields: Any) -> None:
+    def _append_line(self, **fields: Any) -> None:
         stated_fields = {name: value for name, value in fields.items() if value}
         with (self.folder / FILE).open("ab") as file:
             file.write(json.dumps(stated_fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
 
 
-def _object(data: bytes) -> dict[str, Any]:
+def _parse_object(data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -129,13 +133,13 @@ def _object(data: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _state(value: Any) -> RulingState | None:
+def _parse_state(value: Any) -> RulingState | None:
     return RulingState(value) if value in list(RulingState) else None
 
 
-def _text(value: Any) -> str:
-    return line(value, TEXT) if isinstance(value, str) else ""
+def _clean_text(value: Any) -> str:
+    return to_one_line(value, TEXT) if isinstance(value, str) else ""
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(_text(text) for text in value if isinstance(text, str)) if isinstance(value, list) else ()
+def _clean_texts(value: Any) -> tuple[str, ...]:
+    return tuple(_clean_text(text) for text in value if isinstance(text, str)) if isinstance(value, list) else ()

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Protocol
 
 from chaoslab.base import files
 from chaoslab.base.shapes import Shape, Within
-from chaoslab.record.lines import lines_of
+from chaoslab.record.lines import iterate_lines
 
 OPINIONS = "opinions.jsonl"
 UNCLEAR = "unclear"
@@ -51,7 +51,7 @@ class JudgeReply(Opinion):
 
 
 @dataclass(frozen=True)
-class Spoken:
+class JudgeOpinions:
     """The replies of a judge by the hash of their question."""
 
     opinions: Mapping[str, Opinion] = field(default_factory=dict)
@@ -59,12 +59,12 @@ class Spoken:
     def __bool__(self) -> bool:
         return bool(self.opinions)
 
-    def opinion(self, trial: str, question: AnswerQuestion) -> Opinion | None:  # noqa: ARG002 - who collects questions wants it
+    def find_opinion(self, trial: str, question: AnswerQuestion) -> Opinion | None:  # noqa: ARG002 - who collects questions wants it
         """The reply to the question about a trial's answer; None if there is none."""
         return self.opinions.get(question.key)
 
 
-SILENT = Spoken()
+SILENT = JudgeOpinions()
 """No reply is kept."""
 
 
@@ -85,19 +85,19 @@ class KeptReplies:
         notes: tuple[str, ...] = ()
         try:
             with files.translate_errors():
-                if numbers := _read_lines(folder / OPINIONS, replies):
+                if numbers := _read_replies(folder / OPINIONS, replies):
                     cut[OPINIONS] = numbers
         except files.Unreadable as error:
             notes = () if error.missing else (f"{OPINIONS} {error}",)
         return cls(replies, cut, notes)
 
     @property
-    def spoken(self) -> Spoken:
+    def judge_opinions(self) -> JudgeOpinions:
         """The replies that the verdicts go by."""
-        return Spoken(self.replies) if self.replies else SILENT
+        return JudgeOpinions(self.replies) if self.replies else SILENT
 
 
-def append_reply(folder: Path, name: str, **fields: Any) -> None:
+def append_json_line(folder: Path, name: str, **fields: Any) -> None:
     """Appends a line to a file of a run's folder, on a line of its own even if the last one was cut. Raises OSError: it
     cannot be written."""
     stated = {key: value for key, value in fields.items() if value is not None and value is not False and value != ""}
@@ -111,15 +111,15 @@ def append_reply(folder: Path, name: str, **fields: Any) -> None:
 _REPLY = Shape.build(JudgeReply)
 
 
-def _read_lines(path: Path, replies: dict[str, JudgeReply]) -> list[int]:
+def _read_replies(path: Path, replies: dict[str, JudgeReply]) -> list[int]:
     """Adds the replies of a file, and returns the numbers of the lines that hold none. Raises OSError: the file cannot
     be read."""
     cut = []
-    for number, data in enumerate(lines_of(path), 1):
+    for number, data in enumerate(iterate_lines(path), 1):
         try:
             if data.strip():
                 fields = json.loads(data)
-                reply: JudgeReply = _REPLY.made(fields if isinstance(fields, dict) else {})
+                reply: JudgeReply = _REPLY.make_instance(fields if isinstance(fields, dict) else {})
                 replies[reply.key] = reply
         except (ValueError, RecursionError):
             cut.append(number)

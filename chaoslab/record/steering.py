@@ -1,4 +1,4 @@
-"""The wishes of somebody for a run that goes on: to wait, to stop, other chances, or faults off. They stand in a file
+"""Requests to a run under way: to wait, to stop, other chances, or faults off. They stand in a file
 of the run's folder, which whoever runs the trials reads between two of them."""
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Annotated, Any
 
 from chaoslab.base import files, levers
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import suggest_name
 from chaoslab.base.shapes import Shape, Within
 from chaoslab.core.events import RunStarted
-from chaoslab.record.held import MAIN, is_written
-from chaoslab.record.lines import lines_of, parse_line
+from chaoslab.record.held import MAIN, has_live_writer
+from chaoslab.record.lines import iterate_lines, parse_line
 
 FILE = "steering.json"
 CHANCES = ("TOXIC_PROB", "ERROR_PROB")
@@ -37,7 +37,7 @@ _WORDS: Mapping[str, tuple[dict[str, Any], str]] = {
     "stop": ({"stop": True}, "it ends after the trials that are under way, as by Ctrl-C"),
 }
 _OF_MANAGER = {
-    "manager=pause": "the proxy manager makes no fault, and takes back those that it has armed",
+    "manager=pause": "the proxy manager makes no fault, and removes those that it has armed",
     "manager=resume": "the proxy manager makes faults again",
 }
 KNOWN = f"{', '.join(_WORDS)}, {' or '.join(CHANCES)} with a value, or a fault of its plan with =off or =on"
@@ -55,13 +55,13 @@ class RunSteering:
 
     @classmethod
     def read(cls, folder: Path) -> RunSteering:
-        """The wishes for the run in this folder; nothing if the file is not there or cannot be read."""
+        """The requests to the run in this folder; nothing if the file is not there or cannot be read."""
         # Asked between any two trials: `Path.exists` takes four times as long.
         if os.access(f"{folder}/{FILE}", os.F_OK):
             with suppress(ValueError, OSError):
                 data = files.read_json(folder / FILE)
                 if isinstance(data, dict):
-                    steering: RunSteering = _SHAPE.made(data)
+                    steering: RunSteering = _SHAPE.make_instance(data)
                     return steering
         return NOTHING
 
@@ -70,55 +70,57 @@ NOTHING = RunSteering()
 _SHAPE = Shape.build(RunSteering)
 
 
-def steer(folder: Path, changes_asked: Sequence[str]) -> list[str]:
+def steer_run(folder: Path, changes_asked: Sequence[str]) -> list[str]:
     """Asks for these beside all that was asked for before: pause, resume, stop, NAME=chance as in TOXIC_PROB=0.3,
     FAULT=off or FAULT=on, manager=pause or manager=resume. Returns what will happen, a line each. Raises ValueError: a
     word is none of these, or the run cannot do it; the message says why. OSError: it cannot be written."""
-    if not is_written(folder):
+    if not has_live_writer(folder):
         raise ValueError(f"nothing runs in {folder} any more")
-    started = started_of(folder)
+    started = read_start_event(folder)
     if started is None:
         raise ValueError(f"{folder.name} has not begun yet: its log does not tell its plan")
-    if of_gateway(started):
+    if is_gateway_run(started):
         raise ValueError(f"{folder.name} has no levers: chaoslab gateway has some, and chaoslab exec with --levers")
     steering, outcomes = RunSteering.read(folder), []
     for word in changes_asked:
-        change, outcome = _read_change(folder.name, started, steering, word)
+        change, outcome = _parse_steering_change(folder.name, started, steering, word)
         steering = replace(steering, **change)
         outcomes.append(outcome)
     for word in filter(_OF_MANAGER.__contains__, changes_asked):
         if word == "manager=pause":
-            levers.pull(folder / PAUSED, "somebody paused it")
+            levers.write_stop_file(folder / PAUSED, "somebody paused it")
         else:
-            levers.release(folder / PAUSED)
+            levers.remove_stop_file(folder / PAUSED)
     with files.replace_file(folder / FILE) as draft:
         draft.write_text(json.dumps(vars(steering)) + "\n")
     return outcomes
 
 
-def _read_change(run: str, started: RunStarted, steering: RunSteering, word: str) -> tuple[dict[str, Any], str]:
-    """The change of the wishes that a word asks for, and the words for it."""
+def _parse_steering_change(
+    run: str, started: RunStarted, steering: RunSteering, word: str
+) -> tuple[dict[str, Any], str]:
+    """The change of the requests that a word asks for, and the words for it."""
     name, _, value = word.rpartition("=")
     if word in _WORDS:
         return _WORDS[word]
     if word in _OF_MANAGER:
-        if not of_lab(started):
+        if not is_lab_run(started):
             raise ValueError(f"{run} has no proxy manager: only a lab of real time has one")
         return {}, _OF_MANAGER[word]
     if name in CHANCES:
-        change = _read_chance(steering, name, value)
-        if not of_lab(started):
+        change = _parse_chance_change(steering, name, value)
+        if not is_lab_run(started):
             raise ValueError(f"{run} is made of its seed and plan alone: only a lab of real time takes other chances")
         return change
     if name and value in ("off", "on"):
-        if name not in (fault_names := list_planned(started)):
-            raise ValueError(f"{name[:60]!r} is no fault of the run's plan: {did_you_mean(name, fault_names)}")
+        if name not in (fault_names := list_injection_names(started)):
+            raise ValueError(f"{name[:60]!r} is no fault of the run's plan: {suggest_name(name, fault_names)}")
         faults_off = [*(fault for fault in steering.off if fault != name), *([name] if value == "off" else [])]
         return {"off": faults_off}, f"'{name}' is {value} from the next trial on"
     raise ValueError(f"{word[:40]!r} should be {KNOWN}")
 
 
-def _read_chance(steering: RunSteering, name: str, value: str) -> tuple[dict[str, Any], str]:
+def _parse_chance_change(steering: RunSteering, name: str, value: str) -> tuple[dict[str, Any], str]:
     try:
         chance = float(value)
     except ValueError:
@@ -128,31 +130,31 @@ def _read_chance(steering: RunSteering, name: str, value: str) -> tuple[dict[str
     return {"chances": {**steering.chances, name: chance}}, f"{name} is {chance:g} from the next trial on"
 
 
-def list_planned(started: RunStarted) -> list[str]:
+def list_injection_names(started: RunStarted) -> list[str]:
     """The names of the injections of a run's plan."""
     return [injection["name"] for injection in started.injections]
 
 
-def of_lab(started: RunStarted) -> bool:
+def is_lab_run(started: RunStarted) -> bool:
     """True for a run of the lab in real time."""
     return started.world in REAL and CHANCES[0] in started.settings
 
 
-def of_gateway(started: RunStarted) -> bool:
+def is_gateway_run(started: RunStarted) -> bool:
     """True for a run of `chaoslab gateway`, `chaoslab exec` or `chaoslab mcp`."""
     return any(name.startswith("ROUTE_") or name == "SERVER" for name in started.settings)
 
 
-def started_of(folder: Path) -> RunStarted | None:
+def read_start_event(folder: Path) -> RunStarted | None:
     """The event with which a run began; None if it is not at the beginning of its log."""
     with suppress(OSError):
-        for text in islice(lines_of(folder / f"{MAIN}.log"), BEGINNING):
+        for text in islice(iterate_lines(folder / f"{MAIN}.log"), BEGINNING):
             if (record := parse_line(text)) is not None and isinstance(record.event, RunStarted):
                 return record.event
     return None
 
 
-def obey(folder: Path, *, clock: Clock = system) -> None:
+def obey_pause_and_stop(folder: Path, *, clock: Clock = system) -> None:
     """Waits while the run is asked to. Raises KeyboardInterrupt: the run is asked to stop."""
     # The very object: no file is there, or none that can be read.
     while (now := RunSteering.read(folder)) is not NOTHING:

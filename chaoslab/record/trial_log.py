@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from chaoslab.base.clock import Clock, iso, system
+from chaoslab.base.clock import Clock, format_iso, system
 from chaoslab.base.identity import Requests, TrialId
 from chaoslab.core.events import Event, TurnStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.record.log import BufferedEvent, masked
+from chaoslab.record.log import BufferedEvent, mask_events
 
 WRITER = "info"
 _new = object.__new__
@@ -22,14 +22,14 @@ _tuple = tuple.__new__  # a NamedTuple's own takes three times as long
 E = TypeVar("E", bound=Event)
 
 
-class Later(Protocol):
+class DeferredEvent(Protocol):
     """An object that becomes events when the log is read."""
 
     def event(self, phase: str, requests: Requests, t: float, /) -> Event:
         """The event of the part noted under this name, at the moment `t`. It is called once, in the order of noting."""
 
 
-class _Spelt(NamedTuple):
+class _PackedEvents(NamedTuple):
     """The events of one trial for another process: their times, their texts in lines, and by their places those that
     move. One text is pickled in a fraction of the time of its parts."""
 
@@ -38,7 +38,7 @@ class _Spelt(NamedTuple):
     moving: dict[int, Event]
 
     @classmethod
-    def build(cls, events_: Sequence[BufferedEvent]) -> _Spelt:
+    def build(cls, events_: Sequence[BufferedEvent]) -> _PackedEvents:
         if not events_:
             return cls((), "", {})
         _, times, _, event_texts, _ = zip(*events_, strict=True)
@@ -86,30 +86,30 @@ class TrialLog:
         """Its events as a log takes them, to be sent to another process in their place; None if that would lack
         something."""
 
-    def hide(self, secrets: Iterable[str]) -> None:
+    def hide_secrets(self, secrets: Iterable[str]) -> None:
         """Takes credentials of a request or a reply."""
         self.secrets.update(secrets)
 
-    def note(self, noted: Event) -> None:
+    def note_event(self, noted: Event) -> None:
         self._lines.append((self._now(), noted, ""))
 
-    def note_part(self, noted: Later, phase: str) -> float:
+    def note_call_phase(self, noted: DeferredEvent, phase: str) -> float:
         """Notes a part of it, and returns the moment."""
         now_s = self._now()
         self._lines.append((now_s, noted, phase))
         return now_s
 
-    def mark(self) -> None:
+    def mark_position(self) -> None:
         """Marks this place and moment of the log for `note_at_mark`."""
         self._mark = len(self._lines), self._now()
 
     @property
-    def answered(self) -> bool:
+    def has_mark(self) -> bool:
         """True once there is a mark: the agent has ended by itself."""
         return self._mark is not None
 
     @property
-    def went_on(self) -> bool:
+    def has_notes_after_mark(self) -> bool:
         """True if something was noted after the mark."""
         return self._mark is not None and self._mark[0] < len(self._lines)
 
@@ -118,11 +118,11 @@ class TrialLog:
         position, moment = self._mark or (len(self._lines), self._now())
         self._lines[position:position] = [(moment, event, "") for event in noted]
 
-    def under_way(self) -> list[str]:
+    def list_open_functions(self) -> list[str]:
         """The functions whose calls have begun and are not over."""
-        return [noted.name for noted in self.open_parts()]
+        return [noted.name for noted in self.list_open_calls()]
 
-    def open_parts(self) -> list[Any]:
+    def list_open_calls(self) -> list[Any]:
         """The calls of functions that have begun and are not over."""
         begun = {id(noted): noted for _, noted, part in self._lines if part == "begin"}
         for _, noted, part in self._lines:
@@ -130,11 +130,11 @@ class TrialLog:
                 begun.pop(id(noted), None)
         return [*begun.values()]
 
-    def noted(self, kind: type[E]) -> Iterator[E]:
-        """All events of a kind so far, except those of a `Later`."""
+    def find_noted_events(self, kind: type[E]) -> Iterator[E]:
+        """All events of a kind so far, except those of a `DeferredEvent`."""
         return (noted for _, noted, phase in self._lines if not phase and isinstance(noted, kind))
 
-    def called(self) -> frozenset[str]:
+    def list_called_functions(self) -> frozenset[str]:
         """The names of the functions that were called. To be used before the history is read."""
         return frozenset(noted.name for _, noted, phase in self._lines if phase == "begin")
 
@@ -145,15 +145,17 @@ class TrialLog:
             self._lines, self._timed = pickle.loads(self._sent)
             self._sent = b""
         if self._history is None and self.spelt is not None:
-            lines = (event.record(n, run=self.trial.run, began=self.began) for n, event in enumerate(self.spelt, 1))
+            lines = (
+                event.make_record(n, run=self.trial.run, began=self.began) for n, event in enumerate(self.spelt, 1)
+            )
             self._history = History(filter(None, lines), ordered=True)
         if self._history is None:
             # One writer's, numbered as they come: those of one moment are in order.
-            self._history = History(sorted(self._records(), key=attrgetter("t")), ordered=True)
+            self._history = History(sorted(self._iterate_records(), key=attrgetter("t")), ordered=True)
             self._lines.clear()
         return self._history
 
-    def add(self, event: Event) -> None:
+    def append_to_history(self, event: Event) -> None:
         """Adds an event to the history, at its end."""
         records = [*self.history.records]
         last = records[-1]
@@ -161,20 +163,20 @@ class TrialLog:
 
     def events(self) -> Iterator[Event]:
         """All events, for a reader who needs no records of them. To be read once, and instead of the history."""
-        return (event for _, event in self._events())
+        if self._sent:  # another process noted them
+            return (record.event for record in self.history.records)
+        return (event for _, event in self._iterate_timed_events())
 
-    def _records(self) -> Iterable[Record]:
+    def _iterate_records(self) -> Iterable[Record]:
         run, trial, at, ts = self.trial.run, self.key, -1.0, ""
-        for number, (t, event) in enumerate(self._events(), 1):
+        for number, (t, event) in enumerate(self._iterate_timed_events(), 1):
             if t != at:  # many events have one moment in virtual time
-                at, ts = t, iso(self.began + timedelta(seconds=t))
+                at, ts = t, format_iso(self.began + timedelta(seconds=t))
             record: Record = _new(Record)  # a frozen dataclass's own takes three times as long
-            record.__dict__.update(
-                ts=ts, t=t, run=run, trial=trial, writer=WRITER, seq=number, event=event
-            )  # fmt: skip
+            record.__dict__.update(ts=ts, t=t, run=run, trial=trial, writer=WRITER, seq=number, event=event)
             yield record
 
-    def _events(self) -> Iterator[tuple[float, Event]]:
+    def _iterate_timed_events(self) -> Iterator[tuple[float, Event]]:
         """Each event with its time; may be called once."""
         if self._timed is not None:
             yield from self._timed
@@ -193,7 +195,7 @@ class TrialLog:
             return self.spelt
         events_ = [BufferedEvent.build(r.writer, r.t, r.trial, r.event) for r in self.history.records]
         self.plain = not self.secrets and all(event.plain for event in events_)
-        return events_ if self.plain else masked(events_, self.secrets)
+        return events_ if self.plain else mask_events(events_, self.secrets)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, which cannot note more. Most logs are never read there, so they stay
@@ -205,7 +207,7 @@ class TrialLog:
         return {
             "trial": self.trial, "key": self.key, "began": self.began, "calls": self.calls, "secrets": self.secrets,
             "origin": self.origin, "_sent": sent, "plain": self.plain, "lines": self.lines,
-            "spelt": None if self.spelt is None else _Spelt.build(self.spelt),
+            "spelt": None if self.spelt is None else _PackedEvents.build(self.spelt),
         }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -9,10 +9,10 @@ from math import inf
 from pathlib import Path
 
 from chaoslab.core.events import AttemptEvent, Effect, PromptFinished, PromptStarted
-from chaoslab.record.gaps import Gap, find_gap_at_end, find_gaps_between, find_missing, read_ends
-from chaoslab.record.held import is_written
-from chaoslab.record.history import History, cut_of, notes_of, place_in_time
-from chaoslab.record.lines import Record, log_files, records_of
+from chaoslab.record.gaps import Gap, find_gap_at_end, find_gaps_between, find_missing_logs, read_line_counts
+from chaoslab.record.held import has_live_writer
+from chaoslab.record.history import History, describe_lost_lines, find_unreadable_rulings, make_sort_key
+from chaoslab.record.lines import Record, iterate_records, list_log_files
 from chaoslab.record.rulings import Rulings
 from chaoslab.record.spoken import SILENT, KeptReplies
 
@@ -51,26 +51,26 @@ class TrialStream:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        unread = {**self._cut, **cut_of(self.rulings), **self._kept.cut}
-        return (*notes_of(unread, self._gaps), *self._kept.notes)
+        unread = {**self._cut, **find_unreadable_rulings(self.rulings), **self._kept.cut}
+        return (*describe_lost_lines(unread, self._gaps), *self._kept.notes)
 
     def __iter__(self) -> Iterator[History]:
         """Raises FileNotFoundError: no such folder, or no log in it. OSError: a log cannot be read. Unordered: the rest
         does not follow what was given."""
-        paths = log_files(self._folder)
+        paths = list_log_files(self._folder)
         if not paths:
             raise FileNotFoundError(f"no logs in {self._folder}")
         self._cut.clear()
-        self.running, ends = is_written(self._folder), read_ends(self._folder)
+        self.running, ends = has_live_writer(self._folder), read_line_counts(self._folder)
         self._kept = KeptReplies.read(self._folder)
-        self._gaps = find_missing(ends, [path.name for path in paths])
-        writers = [self._records(path, ends.get(path.name, 0)) for path in paths]
-        return self._whole(writers[0] if len(writers) == 1 else merge(*writers, key=place_in_time))
+        self._gaps = find_missing_logs(ends, [path.name for path in paths])
+        writers = [self._iterate_records(path, ends.get(path.name, 0)) for path in paths]
+        return self._iterate_histories(writers[0] if len(writers) == 1 else merge(*writers, key=make_sort_key))
 
-    def _records(self, path: Path, end_min: int) -> Iterator[Record]:
+    def _iterate_records(self, path: Path, end_min: int) -> Iterator[Record]:
         """The records of one log, which are in order. `end_min`: as in `gaps.of_log`."""
         before: Record | None = None
-        for record in records_of(path, cut=partial(self._note_cut, path.name)):
+        for record in iterate_records(path, cut=partial(self._note_cut_line, path.name)):
             if before is None or record.seq != before.seq + 1:
                 self._gaps += find_gaps_between(path.name, before, [record])
             if before is not None and (
@@ -81,10 +81,10 @@ class TrialStream:
             yield record
         self._gaps += find_gap_at_end(path.name, before, least=end_min, cut=self._cut.get(path.name, ()))
 
-    def _note_cut(self, log: str, number: int) -> None:
+    def _note_cut_line(self, log: str, number: int) -> None:
         self._cut.setdefault(log, []).append(number)
 
-    def _whole(self, records: Iterable[Record]) -> Iterator[History]:
+    def _iterate_histories(self, records: Iterable[Record]) -> Iterator[History]:
         """The records, cut where no trial is under way."""
         batch: list[Record] = []
         batch_trials: set[str] = set()
@@ -100,7 +100,7 @@ class TrialStream:
                 else:
                     if kind is PromptStarted:
                         if len(batch) >= self._least and not under_way:
-                            yield self._history(batch, until=record.t)
+                            yield self._make_history(batch, until=record.t)
                             past |= batch_trials
                             batch, batch_trials = [], set()
                         under_way.add(trial)
@@ -114,29 +114,31 @@ class TrialStream:
                             under_way.add(trial)  # its beginning is lost, so a gap far behind may be one of its own
                     last = trial
             batch.append(record)
-        yield self._history(batch, until=inf)
+        yield self._make_history(batch, until=inf)
 
-    def _history(self, records: list[Record], *, until: float) -> History:
-        history = History(records, ordered=True, running=self.running, spoken=self._kept.spoken, gaps=self._gaps)
+    def _make_history(self, records: list[Record], *, until: float) -> History:
+        history = History(
+            records, ordered=True, running=self.running, spoken=self._kept.judge_opinions, gaps=self._gaps
+        )
         history.until = until
         return history
 
 
-def stories(folder: Path, trials: Collection[str | None]) -> History:
+def read_trial_history(folder: Path, trials: Collection[str | None]) -> History:
     """The history of these trials of a run alone, by key, and of none if None is among them. Raises
     FileNotFoundError, OSError: as `TrialStream`."""
     try:
-        return _stories(TrialStream(folder), trials)
+        return _collect_history(TrialStream(folder), trials)
     except Unordered:
-        return _stories([History.read(folder)], trials)
+        return _collect_history([History.read(folder)], trials)
 
 
-def _stories(parts: Iterable[History], trials: Collection[str | None]) -> History:
+def _collect_history(parts: Iterable[History], trials: Collection[str | None]) -> History:
     chosen_records, torn, spoken = list[Record](), dict[str, str](), SILENT
     for part in parts:
         chosen_records += [record for record in part if record.trial in trials]
-        torn |= {trial: gap for trial, gap in part.torn.items() if trial in trials}
+        torn |= {trial: gap for trial, gap in part.gaps_by_trial.items() if trial in trials}
         spoken = part.spoken
     history = History(chosen_records, ordered=True, spoken=spoken)
-    history.torn = torn  # only the whole run tells which trials a gap touches
+    history.gaps_by_trial = torn  # only the whole run tells which trials a gap touches
     return history

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from chaoslab.base.identity import digest
+from chaoslab.base.identity import hash_value
 
 
 class Column(NamedTuple):
@@ -34,11 +34,6 @@ _INTERVAL = (
     Column("high", "Float64", "the high end"),
 )
 _PLACE = Column("target", "string", "the service or function; all: over all of them", "target")
-_WORTH = (
-    Column("part", "string", "the part of the score", "part"),
-    Column("weight", "Float64", "its weight", "weight", ".2f"),
-    Column("value", "Float64", "its value, from 0 to 1", "value", ".2f"),
-)
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "runs": (
         _RUN,
@@ -95,7 +90,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("status", "Int64", "the HTTP status; missing if there was none"),
         Column("error", "string", "timed_out, refused, reset, closed … or the service's own words; missing if none"),
         Column("failure", "string", "the kind of its failure, as in 503 or timed out; missing if it did not fail"),
-        Column("cause", "string", "the fault it failed by, or nobody injected; missing if it did not fail or not told"),
+        Column("cause", "string", "the fault it failed by, or nobody injected; missing if it did not fail"),
         Column("via", "string", "the way it went, none if it never reached its target; missing if it did not end"),
         Column("bytes", "Int64", "the size of the answer; missing if it did not end, or the log knows none"),
         Column("faults", "string", "the faults witnessed at it, with commas; empty if none, missing if not known"),
@@ -219,7 +214,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "amplification": (
         _RUN,
         Column("target", "string", "the service or function", "target"),
-        Column("requests", "Int64", "the requests that were wanted", "requests"),
+        Column("requests", "Int64", "the different requests", "requests"),
         Column("attempts", "Int64", "the attempts that were sent", "attempts"),
         Column("factor", "Float64", "attempts per request; 1: none was tried again", "for each request", ".2f"),
         Column("met_factor", "Float64", "the same of requests that met a fault; missing if none did",
@@ -300,23 +295,21 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("kept", "boolean", "the 95 % interval of the share lies above the objective, or below; else missing",
                "kept"),
     ),
-    "score": (_RUN, *_WORTH),
-    "quality": (_RUN, *_WORTH),
 }  # fmt: skip
 """Table → its columns."""
 _OWN = frozenset(column.name for column in COLUMNS["runs"])
 
 
-def settings_of(run: Mapping[str, Any]) -> dict[str, str]:
+def extract_settings(run: Mapping[str, Any]) -> dict[str, str]:
     """The settings in a row of the table `runs`."""
-    return {name: as_text(value) for name, value in run.items() if name not in _OWN}
+    return {name: format_setting_value(value) for name, value in run.items() if name not in _OWN}
 
 
-def as_text(value: Any) -> str:
+def format_setting_value(value: Any) -> str:
     """The value of a setting as a chart and a table have it."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return f"{value:g}"
     if isinstance(value, str):
         return value
     # A setting of several values is as long as it likes; a digest still tells two runs apart.
-    return digest(value)[:6] if isinstance(value, dict) else json.dumps(value, ensure_ascii=False, default=str)
+    return hash_value(value)[:6] if isinstance(value, dict) else json.dumps(value, ensure_ascii=False, default=str)

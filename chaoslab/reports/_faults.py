@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from chaoslab.base.durations import duration
-from chaoslab.base.jsonable import line
+from chaoslab.base.durations import format_duration
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.core import events
 from chaoslab.record.lines import Record
 
@@ -25,7 +25,7 @@ class MetFault:
     disturbed: events.CallDisturbed | None = None
 
     @classmethod
-    def by_place(cls, records: Sequence[Record]) -> dict[int, MetFault]:
+    def index_by_record(cls, records: Sequence[Record]) -> dict[int, MetFault]:
         """A trial's faults, each by the index of the record that witnessed it, or else of its latest stage."""
         faults: dict[Place, MetFault] = {}
         numbers: dict[Place, int] = {}
@@ -42,7 +42,7 @@ class MetFault:
                     key = (event.fault, event.injection, event.target, event.request, event.attempt)
                     fault = faults.setdefault(key, cls())
                     # Once witnessed it keeps the place of its witness, whatever stage follows.
-                    if not fault.witnessed:
+                    if not fault.witness_event:
                         numbers[key] = number
                     fault.stages.append(event)
         for key, fault in faults.items():
@@ -50,7 +50,7 @@ class MetFault:
         return {numbers[key]: fault for key, fault in faults.items()}
 
     @property
-    def witnessed(self) -> events.FaultWitnessed | None:
+    def witness_event(self) -> events.FaultWitnessed | None:
         return next((stage for stage in self.stages if isinstance(stage, events.FaultWitnessed)), None)
 
     def in_words(self) -> str:
@@ -59,10 +59,10 @@ class MetFault:
         # An injection that is named after its fault and target says nothing more.
         source = "" if stage.injection.startswith(f"{stage.fault} on ") else f" ({stage.injection})"
         head = f"{stage.target} {stage.request}.{stage.attempt} {stage.fault}{source}"
-        if witness := self.witnessed:
-            return f"{head}: {line(witness.changed or witness.evidence, WIDTH)} – witnessed"
+        if witness := self.witness_event:
+            return f"{head}: {to_one_line(witness.changed or witness.evidence, WIDTH)} – witnessed"
         params = next((s.params for s in self.stages if isinstance(s, events.FaultScheduled)), {})
-        planned = f" {line(json.dumps(params, ensure_ascii=False), WIDTH)}" if params else ""
+        planned = f" {to_one_line(json.dumps(params, ensure_ascii=False), WIDTH)}" if params else ""
         return f"{head}{planned}: {self._explain_unmet()}"
 
     def _explain_unmet(self) -> str:
@@ -71,20 +71,20 @@ class MetFault:
         ):
             return f"armed, and {idle}"
         if any(isinstance(stage, events.FaultArmed) for stage in self.stages):
-            return f"ARMED AND NOT WITNESSED: {self._describe_instead()}"
+            return f"ARMED AND NOT WITNESSED: {self._describe_attempt_end()}"
         if any(isinstance(stage, events.FaultInjected) for stage in self.stages):
-            return f"INJECTED AND NOT WITNESSED: {self._describe_instead()}"
+            return f"INJECTED AND NOT WITNESSED: {self._describe_attempt_end()}"
         if self.ended is not None and (self.ended.status is not None or not self.ended.error):
             return "not injected: it found nothing to change"
-        return f"not injected: {self._describe_instead()}"
+        return f"not injected: {self._describe_attempt_end()}"
 
-    def _describe_instead(self) -> str:
+    def _describe_attempt_end(self) -> str:
         """The end of the attempt."""
         if self.disturbed is not None:
             return f"the lab itself got in the way ({self.disturbed.why})"
         if self.ended is None:
             return "the call never ended"
-        after = f"after {duration(self.ended.duration_s)}"
+        after = f"after {format_duration(self.ended.duration_s)}"
         if self.ended.status is not None:
             return f"the caller got {self.ended.status} {after}"
         if self.ended.error == events.OPEN:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from chaoslab.analysis.measures.delivery import CONFIDENCE, DeliveryCounts
-from chaoslab.core.fault import load, trait
-from chaoslab.core.inject import alone
-from chaoslab.reports.page import count, wrap
+from chaoslab.core.fault import get_trait, load_fault
+from chaoslab.core.inject import describe_only_place
+from chaoslab.reports.page import format_count, wrap_text
 
 NAME_WIDTH, SEAM_WIDTH, RATE_WIDTH = 22, 8, 23
 
 
-def render_head(chances: Sequence[float]) -> str:
+def render_header_row(chances: Sequence[float]) -> str:
     """The heading of the rows. Each rate is followed by its exact interval."""
     rates = "  ".join(f"{f'at {chance:g}':{RATE_WIDTH}}" for chance in chances)
     return f"{'fault':{NAME_WIDTH}}  {'seam':{SEAM_WIDTH}}  {rates}  witnessed of injected"
@@ -29,53 +29,59 @@ def render_row(results: Sequence[DeliveryCounts], cells: int) -> str:
     text += f"{rates}  {witnessed:,} of {injected:,}"
     if unchanged_count:
         text += f"; {unchanged_count:,} had nothing to change"
-    return f"{text}  ← WRONG" if any(find_problem(result, cells) for result in results) else text
+    return f"{text}  ← WRONG" if any(describe_delivery_problem(result, cells) for result in results) else text
 
 
 def _format_rate(result: DeliveryCounts, cells: int) -> str:
-    interval = result.interval(cells)
+    interval = result.compute_rate_interval(cells)
     if interval is None:
         return "no call"
     return f"{result.scheduled / result.eligible:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def find_problem(result: DeliveryCounts, cells: int) -> str:
+def describe_delivery_problem(result: DeliveryCounts, cells: int) -> str:
     """The reason, in words, that a cell does not prove its fault's delivery; empty if it does."""
     if result.refusal:
         return ""
     if not result.eligible:
         return "no call reached it"
-    if not result.delivered:
+    if not result.is_fully_delivered:
         return f"{result.injected - result.witnessed:,} of {result.injected:,} were not witnessed"
     if result.unlike:
         return result.unlike
-    if not result.as_configured(cells):
+    if not result.is_rate_as_planned(cells):
         return f"the rate {_format_rate(result, cells)} excludes {result.cell.chance:g}"
     return ""
 
 
-def check_data(results: Sequence[DeliveryCounts]) -> list[dict[str, Any]]:
+def results_to_json(results: Sequence[DeliveryCounts]) -> list[dict[str, Any]]:
     """The results as JSON values: counts, the exact interval of the rate, and the reasons against it or null."""
     rows = []
     for result in results:
-        interval = result.interval(len(results))
+        interval = result.compute_rate_interval(len(results))
         rows.append(
             {
-                "fault": result.cell.fault, "seam": result.cell.seam, "chance": result.cell.chance,
-                "calls": result.cell.calls, "eligible": result.eligible, "scheduled": result.scheduled,
-                "injected": result.injected, "witnessed": result.witnessed, "refusal": result.refusal or None,
+                "fault": result.cell.fault,
+                "seam": result.cell.seam,
+                "chance": result.cell.chance,
+                "calls": result.cell.calls,
+                "eligible": result.eligible,
+                "scheduled": result.scheduled,
+                "injected": result.injected,
+                "witnessed": result.witnessed,
+                "refusal": result.refusal or None,
                 "interval": None if interval is None else [interval.low, interval.high],
                 "pieces": result.unlike if result.unlike is None else not result.unlike,
-                "wrong": find_problem(result, len(results)) or None,
+                "wrong": describe_delivery_problem(result, len(results)) or None,
             }
-        )  # fmt: skip
+        )
     return rows
 
 
-def render_foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
+def render_check_summary(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
     """The result in lines, and True if all is well."""
     delivered = [result for result in results if not result.refusal]
-    bad = [(result, problem) for result in results if (problem := find_problem(result, len(results)))]
+    bad = [(result, problem) for result in results if (problem := describe_delivery_problem(result, len(results)))]
     faults = sorted({result.cell.fault for result in results})
     seams = dict.fromkeys((r.cell.fault, r.cell.seam) for r in delivered)
     injected_pairs = {(r.cell.fault, r.cell.seam) for r in delivered if r.injected}
@@ -84,17 +90,17 @@ def render_foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
     ]
     without_seam = [fault for fault in faults if all(fault != name for name, _ in seams)]
     # Some faults need a process or a protocol that the check has not.
-    elsewhere = [fault for fault in without_seam if alone(fault)]
+    elsewhere = [fault for fault in without_seam if describe_only_place(fault)]
     missing += [f"{fault} has no seam" for fault in without_seam if fault not in elsewhere or not delivered]
-    lines = wrap(
-        f"{count(len(faults), 'fault')}, {sum(r.eligible for r in delivered):,} calls, "
+    lines = wrap_text(
+        f"{format_count(len(faults), 'fault')}, {sum(r.eligible for r in delivered):,} calls, "
         f"{sum(r.injected for r in delivered):,} faults injected, {sum(r.witnessed for r in delivered):,} witnessed"
     )
     if not bad and not missing:
         untried = list[str]()
         summary = f"all rates are as configured (exact intervals, {CONFIDENCE:.1%} together)"
         if conditional_faults := [
-            fault for fault in faults if fault not in elsewhere and trait(load(fault), "conditional")
+            fault for fault in faults if fault not in elsewhere and get_trait(load_fault(fault), "conditional")
         ]:
             summary += (
                 f", but for those that are no chances, since a fault decides when it acts: "
@@ -102,10 +108,10 @@ def render_foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
             )
         if pieces := [result.cell.fault for result in delivered if result.unlike is not None]:
             summary += f"; the bytes arrive piece by piece as the page says of {', '.join(pieces)}"
-        for where in dict.fromkeys(map(alone, elsewhere)):
-            those = [fault for fault in elsewhere if alone(fault) == where]
-            untried += wrap(f"not tried: {', '.join(those)}; {'each' if len(those) > 1 else 'it'} {where}")
-        return "\n".join([*lines, *wrap(summary), *untried]), True
-    lines += [text for r, problem in bad for text in wrap(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {problem}")]
-    lines += [text for problem in missing for text in wrap(f"WRONG: {problem}")]
+        for where in dict.fromkeys(map(describe_only_place, elsewhere)):
+            those = [fault for fault in elsewhere if describe_only_place(fault) == where]
+            untried += wrap_text(f"not tried: {', '.join(those)}; {'each' if len(those) > 1 else 'it'} {where}")
+        return "\n".join([*lines, *wrap_text(summary), *untried]), True
+    lines += [text for r, problem in bad for text in wrap_text(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {problem}")]
+    lines += [text for problem in missing for text in wrap_text(f"WRONG: {problem}")]
     return "\n".join(lines), False

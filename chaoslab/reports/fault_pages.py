@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from chaoslab.base.jsonable import cut_text
-from chaoslab.base.registry import bundled, installed, names
-from chaoslab.core.fault import GROUP, Fault, load, trait
-from chaoslab.reports.page import WIDTH, wrap
+from chaoslab.base.registry import list_installed_plugins, list_plugins, map_bundled_plugins
+from chaoslab.core.fault import GROUP, Fault, get_trait, load_fault
+from chaoslab.reports.page import WIDTH, wrap_text
 
 UNITS = {
     "_s": "seconds", "_bytes": "bytes", "_kb": "kilobytes", "_kb_s": "kilobytes a second", "_days": "days",
@@ -27,10 +27,10 @@ OTHERS = "of other packages"
 def render_catalogue() -> str:
     """All faults, a line each, by family. No fault of the lab's own is imported: its file's first line is read."""
     families: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for name, module in sorted(bundled(GROUP).items()):
+    for name, module in sorted(map_bundled_plugins(GROUP).items()):
         # Importing every fault for a line of each would take longer than all the rest.
-        families[module.split(".")[-2]].append((name, _read_subject(module)))
-    families[OTHERS] = [(name, _describe_installed(name)) for name in installed(GROUP)]
+        families[module.split(".")[-2]].append((name, _read_docstring_line(module)))
+    families[OTHERS] = [(name, _describe_plugin_fault(name)) for name in list_installed_plugins(GROUP)]
     width = max(len(name) for entries in families.values() for name, _ in entries)
     lines = []
     for family, entries in families.items():
@@ -40,15 +40,15 @@ def render_catalogue() -> str:
     return "\n".join(lines) + "\n"
 
 
-def catalogue_data(chosen_names: Sequence[str]) -> list[dict[str, Any]]:
+def catalogue_to_json(chosen_names: Sequence[str]) -> list[dict[str, Any]]:
     """Faults as JSON values, all of them if none is named. One that cannot be used has an `error`. Raises LookupError:
     no such fault."""
-    families = {name: module.split(".")[-2] for name, module in bundled(GROUP).items()}
+    families = {name: module.split(".")[-2] for name, module in map_bundled_plugins(GROUP).items()}
     rows: list[dict[str, Any]] = []
-    for name in chosen_names or names(GROUP):
+    for name in chosen_names or list_plugins(GROUP):
         family = families.get(name)
         try:
-            fault = load(name)
+            fault = load_fault(name)
         except LookupError as error:
             # With names, the user wants to know why one is of no use; in a list the others count.
             if chosen_names:
@@ -66,13 +66,13 @@ def catalogue_data(chosen_names: Sequence[str]) -> list[dict[str, Any]]:
                     parameter_field.name: describe_parameter(fault, parameter_field).partition(": ")[2]
                     for parameter_field in fields(fault)
                 },
-                "example": trait(fault, "example") or None,
+                "example": get_trait(fault, "example") or None,
             }
         )
     return rows
 
 
-def _read_subject(module: str) -> str:
+def _read_docstring_line(module: str) -> str:
     """The first line of a module's docstring."""
     spec = find_spec(module)
     assert spec is not None
@@ -82,54 +82,54 @@ def _read_subject(module: str) -> str:
     return docstring.partition("\n\n")[0].replace("\n", " ")
 
 
-def _describe_installed(name: str) -> str:
+def _describe_plugin_fault(name: str) -> str:
     """The first line on a plug-in's fault, or the reason that it cannot be used."""
     try:
-        return (inspect.getdoc(load(name)) or "").partition("\n")[0]
+        return (inspect.getdoc(load_fault(name)) or "").partition("\n")[0]
     except LookupError as error:
         return str(error.args[0])
 
 
-def render_page(name: str, examples: Sequence[tuple[str, Sequence[str]]]) -> str:
+def render_fault_page(name: str, examples: Sequence[tuple[str, Sequence[str]]]) -> str:
     """The page of a fault. `examples`: what a caller sees of it, as the name of a seam and lines of a trial's story.
     Raises LookupError: no such fault. BrokenPlugin: it cannot be used."""
-    fault = load(name)
+    fault = load_fault(name)
     module = inspect.getmodule(fault)
     subject = ((module and module.__doc__) or "").strip()
-    lines = [name, "", *wrap(subject), ""]
+    lines = [name, "", *wrap_text(subject), ""]
     for paragraph in (inspect.getdoc(fault) or "").split("\n\n"):
-        lines += [*wrap(paragraph.replace("`", "")), ""]
-    lines += [*wrap(f"Layer: {fault.layer}. {' '.join(describe_traits(fault))}"), ""]
+        lines += [*wrap_text(paragraph.replace("`", "")), ""]
+    lines += [*wrap_text(f"Layer: {fault.layer}. {' '.join(describe_traits(fault))}"), ""]
     rows = [describe_parameter(fault, item) for item in fields(fault)]
     lines += (
-        ["Parameters:", *(text for row in rows for text in wrap(row, indent="  "))]
+        ["Parameters:", *(text for row in rows for text in wrap_text(row, indent="  "))]
         if rows
         else ["It has no parameters."]
     )
-    if example := trait(fault, "example"):
+    if example := get_trait(fault, "example"):
         lines += ["", "Example:", f"  lab.inject({example})"]
-    if source := trait(fault, "source"):
+    if source := get_trait(fault, "source"):
         lines += ["", "Seen in the real world:", f"  {source}"]
     for seam, story in examples:
-        lines += ["", f"Met at a {seam}:", *(text for item in story for text in _indent_story(item))]
+        lines += ["", f"Met at a {seam}:", *(text for item in story for text in _wrap_story_line(item))]
     return "\n".join(lines) + "\n"
 
 
-def _indent_story(text: str) -> list[str]:
+def _wrap_story_line(text: str) -> list[str]:
     return textwrap.wrap(text.strip(), WIDTH, initial_indent="  ", subsequent_indent=" " * 13, break_on_hyphens=False)
 
 
 def describe_traits(fault: type[Fault]) -> Iterator[str]:
     """A sentence on each trait of a fault that differs from the default."""
-    if trait(fault, "of_process"):
+    if get_trait(fault, "of_process"):
         yield "All clients of the service meet it until it is over, so more calls do than its chance says."
-    elif trait(fault, "conditional"):
+    elif get_trait(fault, "conditional"):
         yield "It decides by itself whether there is anything to do."
-    if needs := trait(fault, "needs"):
+    if needs := get_trait(fault, "needs"):
         yield f"It needs {needs}."
-    if half := trait(fault, "corrupts"):
+    if half := get_trait(fault, "corrupts"):
         yield f"It changes the {half} in silence, so nobody can notice it and nobody recovers from it."
-    if trait(fault, "lasts"):
+    if get_trait(fault, "lasts"):
         yield "It goes on until the trial ends."
 
 
@@ -148,5 +148,5 @@ def describe_parameter(fault: type[Fault], parameter_field: Field[Any]) -> str:
 
 def describe_bounds(fault: type[Fault], name: str) -> str:
     """The bounds of a parameter in words; empty if it has none of its own."""
-    low, high = trait(fault, "bounds").get(name, (-math.inf, math.inf))
+    low, high = get_trait(fault, "bounds").get(name, (-math.inf, math.inf))
     return f", {low:,.12g} to {high:,.12g}" if (low, high) != (-math.inf, math.inf) else ""

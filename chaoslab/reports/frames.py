@@ -13,25 +13,24 @@ from typing import TYPE_CHECKING, Any, Self
 from chaoslab.analysis.measures.errors import find_failures
 from chaoslab.analysis.measures.incidents import find_incidents
 from chaoslab.analysis.measures.intervals import kaplan_meier
-from chaoslab.analysis.measures.mttr import ENOUGH, build_spells
+from chaoslab.analysis.measures.mttr import ENOUGH, to_censored_durations
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.guard import Section
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.guard import MeasureResult
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import extras
-from chaoslab.base.files import replace_file
-from chaoslab.base.identity import digest
+from chaoslab.base.identity import hash_value
 from chaoslab.core import events
 from chaoslab.core.events import RunStarted
 from chaoslab.record.history import History, Place, WithHistory
 from chaoslab.record.lines import Record
-from chaoslab.record.runs import revision_of
+from chaoslab.record.runs import read_revision
 from chaoslab.record.trial_stream import TrialStream, Unordered
-from chaoslab.reports._columns import COLUMNS, as_text, settings_of
+from chaoslab.reports._columns import COLUMNS, extract_settings, format_setting_value
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._matrix import build_matrix
 from chaoslab.reports.contents._tables import ROWS
-from chaoslab.reports.levels import level_in
+from chaoslab.reports.levels import find_chaos_level
 from chaoslab.reports.places import LOGS, read_report
 
 if TYPE_CHECKING:
@@ -42,14 +41,14 @@ WIRE = "wire"
 """The injection that TOXIC_PROB makes; the settings describe it completely."""
 
 
-def _table_property(name: str, doc: str) -> cached_property[pd.DataFrame]:
+def _make_table_property(name: str, doc: str) -> cached_property[pd.DataFrame]:
     """The property with the table of this name, made when it is first asked for."""
 
-    def table_of_run(run: Frames) -> pd.DataFrame:
-        return run._table(name)
+    def build_table(run: Frames) -> pd.DataFrame:
+        return run._build_table(name)
 
-    table_of_run.__doc__ = doc
-    return cached_property(table_of_run)
+    build_table.__doc__ = doc
+    return cached_property(build_table)
 
 
 class Frames:
@@ -79,97 +78,107 @@ class Frames:
     @cached_property
     def measures(self) -> RunReport:
         """The measures of the run as values, with what its log says of the run as a whole."""
-        return self._known or RunReport.build(self.history)
+        return self._known or RunReport.from_history(self.history)
 
-    def _table(self, name: str) -> pd.DataFrame:
-        return self.columns(name).frame()
+    def _build_table(self, name: str) -> pd.DataFrame:
+        return self.columns(name).to_data_frame()
 
     def columns(self, name: str) -> Columns:
         """The table of this name; a setting's column in `runs` as text. Raises KeyError: there is none. Unknown: its
         measure raised."""
         if name in LOGGED:
-            return self._of_lines[name].value
+            return self._log_tables[name].value
         rows = [*MEASURED[name](self.measures)]
         columns = Columns(
-            name, settings=[setting for row in rows for setting in settings_of(row)] if name == "runs" else ()
+            name, settings=[setting for row in rows for setting in extract_settings(row)] if name == "runs" else ()
         )
-        columns.add(rows, self._run)
+        columns.add_rows(rows, self._run_fields)
         return columns
 
     @cached_property
-    def _run(self) -> Row:
+    def _run_fields(self) -> Row:
         """The part of a row that tells the run."""
-        revision = revision_of(self._source) if isinstance(self._source, Path) else None
+        revision = read_revision(self._source) if isinstance(self._source, Path) else None
         return {"run": self.name, "revision": revision or None}
 
     @cached_property
-    def _of_lines(self) -> Mapping[str, Section[Columns]]:
+    def _log_tables(self) -> Mapping[str, MeasureResult[Columns]]:
         """The tables of the log's lines, all made in one reading."""
         try:
-            return self._read([self._source] if isinstance(self._source, History) else TrialStream(self._source))
+            return self._read_log_tables(
+                [self._source] if isinstance(self._source, History) else TrialStream(self._source)
+            )
         # A log whose trials do not stand in order cannot be read trial by trial: it is held as a whole.
         except Unordered:
-            return self._read([self.history])
+            return self._read_log_tables([self.history])
 
-    def _read(self, parts: Iterable[History]) -> Mapping[str, Section[Columns]]:
+    def _read_log_tables(self, parts: Iterable[History]) -> Mapping[str, MeasureResult[Columns]]:
         tables = {name: Columns(name) for name in LOGGED}
         unknown = dict.fromkeys(tables, "")
         for history in parts:
             for name, columns in tables.items():
                 rows = LOGGED[name](history, self.measures)
-                unknown[name] = unknown[name] or Section.build(partial(columns.add, rows, self._run)).unknown
-        return {name: Section(None, reason) if (reason := unknown[name]) else Section(tables[name]) for name in tables}
+                unknown[name] = (
+                    unknown[name]
+                    or MeasureResult.from_measure(partial(columns.add_rows, rows, self._run_fields)).unknown
+                )
+        return {
+            name: MeasureResult(None, reason) if (reason := unknown[name]) else MeasureResult(tables[name])
+            for name in tables
+        }
 
     @cached_property
     def runs(self) -> pd.DataFrame:
         """One row a run. After these columns, one of each setting that a log states, under the setting's name, such as
         `TOXIC_PROB`: numbers if all values are, else text."""
-        table = self._table("runs")
-        return table.assign(**{name: _as_numbers(table[name]) for name in table.columns[len(COLUMNS["runs"]) :]})
+        table = self._build_table("runs")
+        return table.assign(**{name: _texts_to_numbers(table[name]) for name in table.columns[len(COLUMNS["runs"]) :]})
 
-    trials = _table_property("trials", "One row a trial.")
-    calls = _table_property("calls", "One row an attempt at a call.")
-    faults = _table_property("faults", "One row a fault that was drawn for an attempt.")
-    effects = _table_property("effects", "One row a line of a ledger.")
-    usage = _table_property("usage", "One row an answer of a model.")
-    incidents = _table_property("incidents", "One row a request that met a fault, with its recovery.")
-    figures = _table_property(
+    trials = _make_table_property("trials", "One row a trial.")
+    calls = _make_table_property("calls", "One row an attempt at a call.")
+    faults = _make_table_property("faults", "One row a fault that was drawn for an attempt.")
+    effects = _make_table_property("effects", "One row a line of a ledger.")
+    usage = _make_table_property("usage", "One row an answer of a model.")
+    incidents = _make_table_property("incidents", "One row a request that met a fault, with its recovery.")
+    figures = _make_table_property(
         "figures", "One row a figure of the report, with its interval, its unit and the sentence that tells it."
     )
-    outcomes = _table_property("outcomes", "One row an outcome, with its share of the trials.")
-    impact = _table_property(
+    outcomes = _make_table_property("outcomes", "One row an outcome, with its share of the trials.")
+    impact = _make_table_property(
         "impact", "One row a fault at a target: the trials that met it, their ends, and what they took more."
     )
-    recovery = _table_property(
+    recovery = _make_table_property(
         "recovery",
         "One row a corner of Kaplan–Meier's curve: the share of the incidents that are not over yet. No row below 8 "
         "incidents, of which it would be misleading.",
     )
-    mttr = _table_property(
+    mttr = _make_table_property(
         "mttr",
         "One row a fault at a target, and one over all of its targets: its incidents, and how soon they recovered.",
     )
-    latency = _table_property("latency", "One row a target, and one more of its attempts that met a fault.")
-    amplification = _table_property(
-        "amplification", "One row a target: the requests that it got for each that was wanted, most amplified first."
+    latency = _make_table_property("latency", "One row a target, and one more of its attempts that met a fault.")
+    amplification = _make_table_property(
+        "amplification", "One row a target: the attempts that it got for each request, most amplified first."
     )
-    throughput = _table_property("throughput", "One row an interval of the run.")
-    costs = _table_property(
+    throughput = _make_table_property("throughput", "One row an interval of the run.")
+    costs = _make_table_property(
         "costs", "One row a fault that added something to its trials, and the rows that make the sum of the run whole."
     )
-    delivery = _table_property(
+    delivery = _make_table_property(
         "delivery", "One row an injection, and one each of its faults: from the dice to the witness."
     )
-    unmet = _table_property("unmet", "One row a reason why scheduled faults were not witnessed.")
-    failures = _table_property("failures", "One row a failure that nobody injected, most frequent first.")
-    warnings = _table_property("warnings", "One row a warning of the lab, most frequent first.")
-    matrix = _table_property("matrix", "One row a fault at a target: the trials that met it, and the bad ones of them.")
-    reliability = _table_property("reliability", "One row an objective of the run; none if nothing could be judged.")
-    score = _table_property("score", "One row a part of the score of reliability that is known.")
-    quality = _table_property("quality", "One row a part of the quality of recovery that is known.")
+    unmet = _make_table_property("unmet", "One row a reason why scheduled faults were not witnessed.")
+    failures = _make_table_property("failures", "One row a failure that nobody injected, most frequent first.")
+    warnings = _make_table_property("warnings", "One row a warning of the lab, most frequent first.")
+    matrix = _make_table_property(
+        "matrix", "One row a fault at a target: the trials that met it, and the bad ones of them."
+    )
+    reliability = _make_table_property(
+        "reliability", "One row an objective of the run; none if nothing could be judged."
+    )
 
 
-class Joined(Frames):
+class JoinedRunFrames(Frames):
     """Several runs in one table each. Of runs with one name, the column `run` counts the later ones, as in "paid (2)".
     `only`: the names of the tables to keep of each run, of which nothing else is held then."""
 
@@ -181,10 +190,10 @@ class Joined(Frames):
             # As the list of runs does: two runs of one name would be one line in a chart.
             suffix = f" ({name_counts[run.name]})" if name_counts[run.name] > 1 else ""
             # Read now, so that of each run these tables alone are held.
-            tables = {table: Section.build(partial(run._table, table)) for table in only}
-            self._each.append((suffix, partial(_read_kept, tables) if only else run._table))
+            tables = {table: MeasureResult.from_measure(partial(run._build_table, table)) for table in only}
+            self._each.append((suffix, partial(_get_kept_table, tables) if only else run._build_table))
 
-    def _table(self, name: str) -> pd.DataFrame:
+    def _build_table(self, name: str) -> pd.DataFrame:
         """The tables of the runs, one below the other. Raises Unknown: a measure raised. KeyError: `only` lacks it."""
         import pandas as pd
 
@@ -193,7 +202,7 @@ class Joined(Frames):
         return pd.concat(tables, ignore_index=True)
 
 
-def _read_kept(tables: Mapping[str, Section[pd.DataFrame]], name: str) -> pd.DataFrame:
+def _get_kept_table(tables: Mapping[str, MeasureResult[pd.DataFrame]], name: str) -> pd.DataFrame:
     return tables[name].value
 
 
@@ -203,30 +212,18 @@ def frame(trials: Iterable[WithHistory]) -> pd.DataFrame:
     Raises:
         Incomplete: pandas is not installed.
     """
-    extras.check_module("lab.frame", "pandas", "charts")
+    extras.require_module("lab.frame", "pandas", "charts")
     rows: list[dict[str, Any]] = []
     usage = False
     for history in (trial.history for trial in trials):  # they need not be held
-        usage = usage or events.Usage in history.kinds
-        rows += [{"run": history.run, **row} for row in _trial_rows(history, judge_all(history), usage=True)]
+        usage = usage or events.Usage in history.event_kinds
+        rows += [
+            {"run": history.run_name, **row} for row in _trial_rows(history, judge_all_trials(history), usage=True)
+        ]
     unknown = {} if usage else {"tokens": None, "cost_usd": None}  # as in one log of all trials
     columns = Columns("trials")
-    columns.add((row | unknown for row in rows), {})
-    return columns.frame()
-
-
-def write_parquet(run: Frames, folder: Path) -> list[Path]:
-    """Writes `trials.parquet` and so on into the folder, each replaced as a whole. Raises Incomplete: pandas or pyarrow
-    is not installed. OSError: a file could not be written."""
-    extras.check("a Parquet file", "parquet")
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name in COLUMNS:
-        path = folder / f"{name}.parquet"
-        with replace_file(path) as partial_file:
-            getattr(run, name).to_parquet(partial_file, engine="pyarrow", index=False)
-        paths.append(path)
-    return paths
+    columns.add_rows((row | unknown for row in rows), {})
+    return columns.to_data_frame()
 
 
 class Columns:
@@ -236,20 +233,20 @@ class Columns:
         self._of = {column.name: column.dtype for column in COLUMNS[name]} | dict.fromkeys(settings, "string")
         self.values: dict[str, list[Any]] = {column: [] for column in self._of}
 
-    def add(self, rows: Iterable[Row], run: Row) -> None:
+    def add_rows(self, rows: Iterable[Row], run: Row) -> None:
         """Adds rows. `run`: the values that all of them have."""
         for row in rows:
             for column, values in self.values.items():
                 values.append(_escape_surrogates(row.get(column, run.get(column))))
 
-    def frame(self) -> pd.DataFrame:
+    def to_data_frame(self) -> pd.DataFrame:
         import pandas as pd
 
         # With the dtype of each column, also of an empty one: pandas would guess another in each run.
         return pd.DataFrame({column: pd.array(self.values[column], dtype=dtype) for column, dtype in self._of.items()})
 
 
-def _as_numbers(texts_series: pd.Series) -> Any:
+def _texts_to_numbers(texts_series: pd.Series) -> Any:
     """A setting's texts as numbers, if they all say one and nothing is lost."""
     import pandas as pd
 
@@ -270,9 +267,9 @@ def _escape_surrogates(value: Any) -> Any:
 
 def _trial_rows(history: History, judged: Mapping[str, Verdict], *, usage: bool) -> Iterator[dict[str, Any]]:
     """The rows. `usage`: the log can tell the use of models."""
-    sums = _sum_by_trial(history, usage=usage)
-    ends = {record.trial: event for record, event in history.of(events.PromptFinished)}
-    for record, started in history.of(events.PromptStarted):
+    sums = _sum_figures_by_trial(history, usage=usage)
+    ends = {record.trial: event for record, event in history.find_events(events.PromptFinished)}
+    for record, started in history.find_events(events.PromptStarted):
         trial, end = record.trial or "", ends.get(record.trial)
         verdict = judged[trial]
         yield {
@@ -294,20 +291,20 @@ def _trial_rows(history: History, judged: Mapping[str, Verdict], *, usage: bool)
         }
 
 
-def _sum_by_trial(history: History, *, usage: bool) -> Mapping[str | None, dict[str, Any]]:
+def _sum_figures_by_trial(history: History, *, usage: bool) -> Mapping[str | None, dict[str, Any]]:
     """The sums of each trial."""
     # Without usage a missing number is not 0.
     empty_row = {"calls": 0, "faults": 0, "effects": 0, **({"tokens": 0, "cost_usd": 0.0} if usage else {})}
     sums_by_trial: dict[str | None, dict[str, Any]] = defaultdict(empty_row.copy)
     kinds = {"calls": events.CallStarted, "faults": events.FaultWitnessed, "effects": events.Effect}
     for name, kind in kinds.items():
-        for record, _ in history.of(kind):
+        for record, _ in history.find_events(kind):
             sums_by_trial[record.trial][name] += 1
     # A trial whose story was left out has its sums in that line alone.
-    for record, story in history.of(events.StoryLeftOut):
+    for record, story in history.find_events(events.StoryLeftOut):
         fault_count = sum(sum(counts.values()) for counts in story.met.values())
         sums_by_trial[record.trial] |= {"calls": sum(story.calls.values()), "faults": fault_count}
-    for record, used in history.of(events.Usage):
+    for record, used in history.find_events(events.Usage):
         sums = sums_by_trial[record.trial]
         cost_before = sums["cost_usd"]
         sums["tokens"] += used.prompt_tokens + used.completion_tokens
@@ -316,45 +313,54 @@ def _sum_by_trial(history: History, *, usage: bool) -> Mapping[str | None, dict[
     return sums_by_trial
 
 
-def _place_fields(record: Record, event: Any) -> dict[str, Any]:
-    place = event.at
+def _attempt_place_fields(record: Record, event: Any) -> dict[str, Any]:
+    attempt_place = event.at
     return {
         "trial": record.trial,
-        "turn": place.turn,
-        "target": place.target,
-        "request": place.request,
-        "attempt": place.attempt,
+        "turn": attempt_place.turn,
+        "target": attempt_place.target,
+        "request": attempt_place.request,
+        "attempt": attempt_place.attempt,
     }
 
 
-def _key(record: Record, event: Any) -> tuple[Any, ...]:
+def _attempt_key(record: Record, event: Any) -> tuple[Any, ...]:
     return record.trial, event.at.target, event.at.request, event.at.attempt
 
 
 def _call_rows(history: History) -> Iterator[dict[str, Any]]:
     """The rows. Of a log that was cut there are ends without a beginning."""
-    starts = {place: (record, event) for record, event, place in history.placed(events.CallStarted)}
-    ends = {place: (record, event) for record, event, place in history.placed(events.CallFinished)}
-    given_up, disturbed = history.given_up, {place for _, _, place in history.placed(events.CallDisturbed)}
-    causes = {place: (kind, cause) for place, kind, cause in find_failures(history)}
+    starts = {
+        attempt_place: (record, event)
+        for record, event, attempt_place in history.find_attempt_events(events.CallStarted)
+    }
+    ends = {
+        attempt_place: (record, event)
+        for record, event, attempt_place in history.find_attempt_events(events.CallFinished)
+    }
+    given_up, disturbed = (
+        history.given_up_attempts,
+        {attempt_place for _, _, attempt_place in history.find_attempt_events(events.CallDisturbed)},
+    )
+    causes = {attempt_place: (kind, cause) for attempt_place, kind, cause in find_failures(history)}
     fault_names: dict[Place, list[str]] = {}
-    for _, fault, place in history.placed(events.FaultWitnessed):
-        fault_names.setdefault(place, []).append(fault.fault)
+    for _, fault, attempt_place in history.find_attempt_events(events.FaultWitnessed):
+        fault_names.setdefault(attempt_place, []).append(fault.fault)
     # A log that was cut has ends without a beginning, too.
-    for place in {**starts, **ends}:
-        start, (ended, end) = starts.get(place), ends.get(place, (None, None))
-        record, call = start or ends[place]
-        kind, cause = causes.get(place, (None, None))
+    for attempt_place in {**starts, **ends}:
+        start, (ended, end) = starts.get(attempt_place), ends.get(attempt_place, (None, None))
+        record, call = start or ends[attempt_place]
+        kind, cause = causes.get(attempt_place, (None, None))
         yield {
-            **_place_fields(record, call),
+            **_attempt_place_fields(record, call),
             "tool": call.tool,
             "request_id": call.at.request_id or None,
             "began_s": None if start is None else record.t,
             "ended_s": None if ended is None else ended.t,
             "duration_s": None if end is None else end.duration_s,
-            "ok": None if end is None or place in given_up else end.ok,
-            "given_up": None if end is None else place in given_up,
-            "disturbed": place in disturbed,
+            "ok": None if end is None or attempt_place in given_up else end.ok,
+            "given_up": None if end is None else attempt_place in given_up,
+            "disturbed": attempt_place in disturbed,
             "status": None if end is None else end.status,
             "error": None if end is None else end.error or None,
             "failure": kind,
@@ -362,7 +368,7 @@ def _call_rows(history: History) -> Iterator[dict[str, Any]]:
             "via": None if end is None else end.via,
             "bytes": None if end is None else end.bytes,
             # Empty and not missing: the attempt met none.
-            "faults": ", ".join(fault_names.get(place, [])),
+            "faults": ", ".join(fault_names.get(attempt_place, [])),
             "first_token_s": None if end is None else end.first_byte_s,
             "last_token_s": None if end is None else end.last_byte_s,
         }
@@ -370,16 +376,17 @@ def _call_rows(history: History) -> Iterator[dict[str, Any]]:
 
 def _fault_rows(history: History) -> Iterator[dict[str, Any]]:
     injected = {
-        (_key(record, event), event.injection, event.fault) for record, event in history.of(events.FaultInjected)
+        (_attempt_key(record, event), event.injection, event.fault)
+        for record, event in history.find_events(events.FaultInjected)
     }
     evidence = {
-        (_key(record, event), event.injection, event.fault): event.evidence
-        for record, event in history.of(events.FaultWitnessed)
+        (_attempt_key(record, event), event.injection, event.fault): event.evidence
+        for record, event in history.find_events(events.FaultWitnessed)
     }
-    for record, event in history.of(events.FaultScheduled):
-        key = (_key(record, event), event.injection, event.fault)
+    for record, event in history.find_events(events.FaultScheduled):
+        key = (_attempt_key(record, event), event.injection, event.fault)
         yield {
-            **_place_fields(record, event),
+            **_attempt_place_fields(record, event),
             "fault": event.fault,
             "injection": event.injection,
             "scheduled_s": record.t,
@@ -392,7 +399,7 @@ def _fault_rows(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _effect_rows(history: History) -> Iterator[dict[str, Any]]:
-    for record, event in history.of(events.Effect):
+    for record, event in history.find_events(events.Effect):
         yield {
             "trial": record.trial, "t_s": record.t, "target": event.target, "tool": event.tool, "effect": event.effect,
             "request_id": event.request_id or None,
@@ -401,7 +408,7 @@ def _effect_rows(history: History) -> Iterator[dict[str, Any]]:
 
 
 def _usage_rows(history: History) -> Iterator[dict[str, Any]]:
-    for record, event in history.of(events.Usage):
+    for record, event in history.find_events(events.Usage):
         yield {
             "trial": record.trial, "t_s": record.t, "model": event.model or None, "request": event.request,
             "prompt_tokens": event.prompt_tokens, "completion_tokens": event.completion_tokens,
@@ -439,35 +446,37 @@ LOGGED: Mapping[str, Callable[[History, RunReport], Iterable[Row]]] = {
 def summarize_run(report: RunReport) -> dict[str, Any]:
     """A run in one row, with each setting that its log states under its own name."""
     run, success, delivered = report.started, report.success, report.delivered
-    row: dict[str, Any] = {**_settings_of(run), "trials": len(report.trials), "level": level_in(run)}
+    # Each setting that the run's log states.
+    settings = {} if run is None else {name: format_setting_value(value) for name, value in run.settings.items()}
+    row: dict[str, Any] = {**settings, "trials": len(report.trials), "level": find_chaos_level(run)}
     if report.rulings is not None:
         row["scenario"] = report.rulings.scenario or None
     if run is not None:
-        row |= {"world": run.world or None, "model": run.model or None, "inputs": json.dumps(_other_inputs(run))}
+        row |= {"world": run.world or None, "model": run.model or None, "inputs": json.dumps(_collect_run_inputs(run))}
         row["seed"] = None if run.seed is None else str(run.seed)
     if not success.unknown:
         ended, done = success.value.ended, success.value.done
-        row |= {"judged": ended.judged, "well": ended.well, "open": ended.open}
+        row |= {"judged": ended.judged_count, "well": ended.well, "open": ended.open}
         # A digest of each prompt: its words may be as long as they like, and runs of other prompts are compared.
         row["prompts"] = json.dumps(
-            {digest(prompt)[:8]: prompt_counts for prompt, prompt_counts in success.value.prompts.items()}
+            {hash_value(prompt)[:8]: prompt_counts for prompt, prompt_counts in success.value.prompts.items()}
         )
         row |= {"done": done.well, "not_done": done.bad} if done is not None else {}
     if not delivered.unknown:
         row["faults"] = sum(fault_count.witnessed for fault_count in delivered.value.by_fault)
     if not report.recovery.unknown:
         overall = report.recovery.value.overall
-        row |= {"incidents": overall.n, "recovered": overall.recovered, "mttr_s": overall.mean_s}
+        row |= {"incidents": overall.n, "recovered": overall.recovered_count, "mttr_s": overall.mean_s}
     return row
 
 
-def recovery_corners(report: RunReport) -> list[dict[str, Any]]:
+def list_recovery_curve_points(report: RunReport) -> list[dict[str, Any]]:
     """The corners of Kaplan–Meier's curve: `seconds` since the fault began, the `share` of the incidents that are not
     over, from 0 to 1, `low` and `high` of its 95 % interval (log–log). Between them those that were still `open` when
     the log ended. None below 8 incidents, where the interval would be misleading."""
     incident_list = report.recovery.value.incidents
     curve = (
-        kaplan_meier(build_spells(incident_list), [incident.trial for incident in incident_list])
+        kaplan_meier(to_censored_durations(incident_list), [incident.trial for incident in incident_list])
         if len(incident_list) >= ENOUGH
         else None
     )
@@ -508,50 +517,44 @@ def _matrix_rows(report: RunReport) -> Iterable[Row]:
 def _figure_rows(report: RunReport) -> Iterable[Row]:
     if report.started or report.trials:
         # A history without lines: figures need the report alone.
-        for row in Contents.build(History([]), where=report.name, report=report).figures:
+        for row in Contents.from_source(History([]), where=report.name, report=report).figures:
             yield {name: None if value == "" else value for name, value in row.items()}
 
 
 MEASURED: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
     **ROWS,
     "runs": lambda report: [summarize_run(report)] if report.started or report.trials else [],
-    "figures": _figure_rows, "recovery": recovery_corners, "throughput": _throughput_rows, "matrix": _matrix_rows,
+    "figures": _figure_rows, "recovery": list_recovery_curve_points, "throughput": _throughput_rows,
+    "matrix": _matrix_rows,
 }  # fmt: skip
 """Table → its rows. All others are made of the log's lines."""
 
 
-def _settings_of(run: RunStarted | None) -> dict[str, str]:
-    """The settings that the run's log states."""
-    return {} if run is None else {name: as_text(value) for name, value in run.settings.items()}
-
-
-def _other_inputs(run: RunStarted | None) -> dict[str, str]:
+def _collect_run_inputs(run: RunStarted | None) -> dict[str, str]:
     """All else that its log states. What is long is a digest; injections that follow from the settings are left out."""
     if run is None:
         return {}
-    inputs: dict[str, Any] = {"prompts": digest(run.asked)[:6]} if run.asked else {}
+    inputs: dict[str, Any] = {"prompts": hash_value(run.asked)[:6]} if run.asked else {}
     inputs |= {name: value for name, value in (("MODEL", run.model), ("WORLD", run.world)) if value}
     if run.now and "NOW" not in run.settings:  # NOW=now is another time in each run
         inputs["NOW"] = run.now
     injections = [] if _plan_follows_settings(run.plan, run.settings) else run.injections
-    inputs |= {f"injection {i.get('name')}": _injection_rest(i) for i in injections if i.get("name") != WIRE}
+    for injection in injections:
+        if (name := injection.get("name")) != WIRE:
+            inputs[f"injection {name}"] = {key: value for key, value in injection.items() if key != "name"}
     inputs |= {f"version of {name}": value for name, value in run.code.items()}
-    return {name: as_text(value) for name, value in inputs.items()}
-
-
-def _injection_rest(injection: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in injection.items() if key != "name"}
+    return {name: format_setting_value(value) for name, value in inputs.items()}
 
 
 def _plan_follows_settings(plan: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     """True if the plan is what the settings ask for, so that they say it all."""
-    from chaoslab.config.scenario import from_settings
+    from chaoslab.config.scenario import plan_from_settings
     from chaoslab.config.settings import SettingError, Settings
 
     try:
-        expected_plan = from_settings(Settings.from_shown(settings, where="a log")).to_json()
+        expected_plan = plan_from_settings(Settings.from_masked_dict(settings, where="a log")).to_json()
         # By digest: read back from JSON, a tuple is a list.
-        return digest(expected_plan) == digest(dict(plan))
+        return hash_value(expected_plan) == hash_value(dict(plan))
     # A plan of a newer or older checkout may not fit its settings any more.
     except (SettingError, TypeError, ValueError):
         return False

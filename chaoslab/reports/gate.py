@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from chaoslab.analysis.verdict.standing import (
     OPEN_MAX,
-    Count,
     Standing,
-    decide_share,
-    stand_by_fact,
-    stand_by_outcome,
+    StandingCount,
+    classify_share,
+    standing_of_fact,
+    standing_of_outcome,
 )
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
-from chaoslab.base.jsonable import join_some
-from chaoslab.base.registry import did_you_mean
-from chaoslab.reports.page import count
+from chaoslab.base.jsonable import join_truncated
+from chaoslab.base.registry import suggest_name
+from chaoslab.reports.page import format_count
 
 NAMED = 8
 """The most trials that a line names."""
@@ -57,35 +57,43 @@ def parse_outcomes(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in REFUSABLE:
-            raise argparse.ArgumentTypeError(f"'{name[:60]}' is no outcome to fail on: {did_you_mean(name, REFUSABLE)}")
+            raise argparse.ArgumentTypeError(f"'{name[:60]}' is no outcome to fail on: {suggest_name(name, REFUSABLE)}")
     return tuple(dict.fromkeys(names))
 
 
-def rule(
-    gate: Gate, judged: Mapping[str, Verdict], *, untried: Sequence[str] = (), unmet: Sequence[str] = (), lost: int = 0,
-) -> GateRuling:  # fmt: skip
+def apply_gate(
+    gate: Gate,
+    judged: Mapping[str, Verdict],
+    *,
+    untried: Sequence[str] = (),
+    unmet: Sequence[str] = (),
+    lost: int = 0,
+) -> GateRuling:
     """Compares a run's verdicts with the requirements. `untried`: the plan's injections, if none of them had an attempt
     that it could hit. `unmet`: lines about those that had to hit and hit nothing. `lost`: the number of trials of which
     lines are lost, which are unfinished."""
     unproven = []
     if untried:
-        unproven.append(f"no attempt was made that a fault could hit, so none was tried: {join_some(untried, NAMED)}")
+        unproven.append(
+            f"no attempt was made that a fault could hit, so none was tried: {join_truncated(untried, NAMED)}"
+        )
     elif unmet:
         unproven.append("; ".join(unmet))
-    ended = Count.build(stand_by_outcome(str(verdict.outcome)) for verdict in judged.values())
+    ended = StandingCount.from_standings(standing_of_outcome(str(verdict.outcome)) for verdict in judged.values())
     if ended.open > OPEN_MAX * ended.total:
-        first = next((v.why for v in judged.values() if stand_by_outcome(str(v.outcome)) is Standing.OPEN), "")
+        first = next((v.why for v in judged.values() if standing_of_outcome(str(v.outcome)) is Standing.OPEN), "")
         reason_text = f": {first}" if first else ""
-        unproven.append(f"{ended.open} of {count(ended.total, 'trial')} {_verb_for(ended.open)} open{reason_text}")
+        verb = "is" if ended.open == 1 else "are"
+        unproven.append(f"{ended.open} of {format_count(ended.total, 'trial')} {verb} open{reason_text}")
     parts = [GateRuling(False, f"the log has lost lines of {lost} of its trials")] if lost else []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(
             GateRuling(
-                False, f"{len(broken)} could not be judged: {join_some(broken, NAMED)} ({judged[broken[0]].why})"
+                False, f"{len(broken)} could not be judged: {join_truncated(broken, NAMED)} ({judged[broken[0]].why})"
             )
         )
     if gate.min_correct is not None:
-        parts.append(_rule_on_correct(gate.min_correct, judged))
+        parts.append(_rule_on_correct_share(gate.min_correct, judged))
     if gate.fail_on:
         parts.append(_rule_on_outcomes(gate, judged))
     # A part that proves nothing has not failed, and has not passed either.
@@ -97,44 +105,37 @@ def rule(
     return GateRuling(not code, f"{'gate ' * gate.given}{result_word}: {message}", code)
 
 
-def _verb_for(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _rule_on_correct(least: float, judged: Mapping[str, Verdict]) -> GateRuling:
+def _rule_on_correct_share(least: float, judged: Mapping[str, Verdict]) -> GateRuling:
     """The ruling on the share of correct trials, with the open ones as bounds."""
     requirement = f"at least {least * 100:g} % correct were asked for"
-    counted = Count.build(stand_by_fact(verdict.correct) for verdict in judged.values())
+    counted = StandingCount.from_standings(standing_of_fact(verdict.correct) for verdict in judged.values())
     if not judged:
         return GateRuling(False, f"{requirement} and no share is known, since no trial was started", PROVES_NOTHING)
-    if counted.share is None:
+    if counted.well_share is None:
         return GateRuling(False, f"{requirement} and no share is known, since no trial could be judged", PROVES_NOTHING)
-    standing = decide_share(counted, least)
-    low, high = counted.bounds
-    text = f"{requirement}, {_format_percent(counted.share)} are ({counted.well} of {counted.judged} judged)"
+    standing = classify_share(counted, least)
+    low, high = counted.share_bounds
+    text = f"{requirement}, {_format_percent(counted.well_share)} are ({counted.well} of {counted.judged_count} judged)"
     if counted.open:
         text += f"; with {counted.open} open, {_format_percent(low)} to {_format_percent(high)}"
     if standing is Standing.OPEN:
         return GateRuling(False, text, PROVES_NOTHING)
     incorrect = [trial for trial, verdict in judged.items() if verdict.correct is False]
     passed = standing is Standing.WELL
-    return GateRuling(passed, text if passed else f"{text}; not correct: {join_some(incorrect, NAMED)}")
+    return GateRuling(passed, text if passed else f"{text}; not correct: {join_truncated(incorrect, NAMED)}")
 
 
 def _rule_on_outcomes(gate: Gate, judged: Mapping[str, Verdict]) -> GateRuling:
     trials = {
-        name: [trial for trial, verdict in judged.items() if _has_outcome(verdict, name)] for name in gate.fail_on
+        name: [t for t, verdict in judged.items() if name == verdict.outcome or (name == "harm" and verdict.harm)]
+        for name in gate.fail_on
     }
-    blamed = "; ".join(f"{len(keys)} {name}: {join_some(keys, NAMED)}" for name, keys in trials.items() if keys)
+    blamed = "; ".join(f"{len(keys)} {name}: {join_truncated(keys, NAMED)}" for name, keys in trials.items() if keys)
     *other_outcomes, last = gate.fail_on
     requirement = f"no {' or '.join(filter(None, [', '.join(other_outcomes), last]))} was allowed"
     if not judged:
         return GateRuling(False, f"{requirement} and nothing is known, since no trial was started", PROVES_NOTHING)
     return GateRuling(not blamed, f"{requirement}, there {'is none' if not blamed else f'are {blamed}'}")
-
-
-def _has_outcome(verdict: Verdict, name: str) -> bool:
-    return name == verdict.outcome or (name == "harm" and bool(verdict.harm))
 
 
 def _format_percent(value: float) -> str:

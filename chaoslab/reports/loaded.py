@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base import extras
-from chaoslab.base.registry import did_you_mean
-from chaoslab.reports.frames import Frames, Joined
-from chaoslab.reports.places import LATEST, expand_pattern
+from chaoslab.base.registry import suggest_name
+from chaoslab.reports.frames import Frames, JoinedRunFrames
+from chaoslab.reports.places import LATEST, expand_run_pattern
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,21 +24,21 @@ class Loaded(Frames):
         """One of the charts that `charts.py` draws, as a matplotlib figure: `lab.load("latest").chart("mttr")`; of
         several runs, one that lays them over each other, such as "pass_rate_vs_level". Raises LookupError: there is no
         such chart. Incomplete: matplotlib is not installed."""
-        figures, chart_names = self._figures(name)
+        figures, chart_names = self._draw_figures(name)
         if name not in figures:
             hint = (
-                did_you_mean(str(name), chart_names)
+                suggest_name(str(name), chart_names)
                 if chart_names
                 else "these runs differ in no setting that all of them state"
             )
             raise LookupError(f"there is no chart '{name!s:.60}' of this: {hint}")
         return figures[name]
 
-    def _figures(self, name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
+    def _draw_figures(self, name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
         """At least the chart of this name, if there is one, and the names of all."""
-        from chaoslab.reports.charts import draw, names
+        from chaoslab.reports.charts import draw_charts, list_charts
 
-        return draw(self, only=name), names()
+        return draw_charts(self, only=name), list_charts()
 
     def report(self) -> Report:
         """The report on the run, with its figures as values and `save("report.html")`. Raises ValueError: these are
@@ -48,14 +48,14 @@ class Loaded(Frames):
         return Report(self._source, known=self.measures)
 
 
-class SeveralRuns(Joined, Loaded):
+class SeveralRuns(JoinedRunFrames, Loaded):
     """Several runs from their logs."""
 
-    def _figures(self, _name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
+    def _draw_figures(self, _name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
         # Drawing needs matplotlib, and a run's tables do not.
-        from chaoslab.reports.charts import overlay
+        from chaoslab.reports.charts import draw_multi_run_charts
 
-        figures = overlay(self)
+        figures = draw_multi_run_charts(self)
         return figures, figures
 
     def report(self) -> Report:
@@ -70,6 +70,6 @@ def load(*runs: str | Path) -> Loaded:
     Raises:
         LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
     """
-    extras.check_module("lab.load", "pandas", "charts")
-    loaded_runs = [Loaded.read(name) for run in runs or (LATEST,) for name in expand_pattern(str(run))]
+    extras.require_module("lab.load", "pandas", "charts")
+    loaded_runs = [Loaded.read(name) for run in runs or (LATEST,) for name in expand_run_pattern(str(run))]
     return loaded_runs[0] if len(loaded_runs) == 1 else SeveralRuns(loaded_runs)

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.jsonable import join_some
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.jsonable import join_truncated
+from chaoslab.base.registry import suggest_name
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record import runs
 from chaoslab.record.history import History
@@ -28,10 +28,10 @@ _BACK = re.compile(rf"{LATEST}~(?P<number>\d{{1,6}})", re.ASCII)
 def read_history(name: str, *, logs: Path = LOGS) -> History:
     """The history of a run: a folder or its name in `logs`. Raises LookupError: there is no such run, or its logs tell
     of none."""
-    folder = find_run(name, logs=logs)
+    folder = find_run_folder(name, logs=logs)
     try:
         history = History.read(folder)
-        if history.first(RunStarted) or history.first(PromptStarted):
+        if history.find_first_event(RunStarted) or history.find_first_event(PromptStarted):
             return history
         # Records and no beginning: info.log is what is missing.
         if history.records:
@@ -43,7 +43,7 @@ def read_history(name: str, *, logs: Path = LOGS) -> History:
     raise LookupError(f"the logs of '{name}' tell of no run: this lab did not write them")
 
 
-def expand_pattern(name: str, *, logs: Path = LOGS) -> list[str]:
+def expand_run_pattern(name: str, *, logs: Path = LOGS) -> list[str]:
     """The name, or the folders of the runs that it is a pattern of, as in `2026*`: oldest first, each run once. Raises
     LookupError: no run is called so."""
     # A folder may have such a sign in its name.
@@ -71,15 +71,15 @@ def read_report(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | P
     from chaoslab.analysis.measures.run_report import RunReport  # all measures: who only finds a run needs none
 
     try:
-        folder = find_run(name, logs=logs)
-        report = RunReport.read(folder)
+        folder = find_run_folder(name, logs=logs)
+        report = RunReport.from_folder(folder)
     except OSError:
         pass  # `read_history` says why
     else:
         if report.started or report.trials:
             return report, folder
     history = read_history(name, logs=logs)
-    return RunReport.build(history), history
+    return RunReport.from_history(history), history
 
 
 def explain_no_runs(logs: Path) -> str:
@@ -92,19 +92,19 @@ def explain_unreadable(folder: Path, error: OSError) -> str:
     return f"{error.filename or folder} cannot be read: {error.strerror or error}"
 
 
-def find_run(name: str, *, logs: Path = LOGS) -> Path:
+def find_run_folder(name: str, *, logs: Path = LOGS) -> Path:
     """The folder of a run. The name is a path (also of a log in it), the folder's name in `logs`, the name that the run
     prints, a unique prefix of either, `latest`, or `latest~2` for the second before it; without the link, `latest` is
     the newest run. Of several runs with one name it is the newest, with a note on stderr. Raises LookupError: there is
     no such run, several, or no run at all."""
-    _check_name(name)
+    _check_run_name(name)
     is_log = name.endswith(".log") and Path(name).is_file()
     # First as a path: what is there needs no search.
     for folder in (Path(name), Path(name).parent if is_log else Path(name), logs / name):
         if folder.is_dir() and _has_logs(folder):
             return folder
     for parent, run_name in ((logs, name), (Path(name).parent, Path(name).name)):
-        same_name = [folder for folder in runs.names(parent).get(run_name, []) if _has_logs(folder)]
+        same_name = [folder for folder in runs.group_folders_by_name(parent).get(run_name, []) if _has_logs(folder)]
         if len(same_name) > 1:
             print(
                 f"{len(same_name)} runs are called {run_name}: {same_name[-1]} is the newest of them", file=sys.stderr
@@ -112,22 +112,22 @@ def find_run(name: str, *, logs: Path = LOGS) -> Path:
         if same_name:
             return same_name[-1]
     if back_match := _BACK.fullmatch(name):
-        return _before_latest(int(back_match["number"]), logs)
+        return _find_run_before_latest(int(back_match["number"]), logs)
     if Path(name).name == LATEST:
         parent = logs if name == LATEST else Path(name).parent
         # a link to a run that has no logs yet is taken at its word
-        if not (parent / LATEST).exists() and any(map(_has_logs, runs.newest_first(parent))):
-            newest = _before_latest(0, parent)
+        if not (parent / LATEST).exists() and any(map(_has_logs, runs.list_runs_newest_first(parent))):
+            newest = _find_run_before_latest(0, parent)
             if (parent / LATEST).is_symlink():
                 missing_name = (parent / LATEST).readlink().name
                 print(f"the latest run, {missing_name}, is not there any more: this is {newest.name}", file=sys.stderr)
             return newest
     for parent, prefix in ((logs, name), (Path(name).parent, Path(name).name)):
-        if match := _find_by_prefix(prefix, parent):
+        if match := _find_run_by_prefix(prefix, parent):
             return match
     run_names = {path.name for path in logs.glob("*") if _has_logs(path)}
     if run_names and not Path(name).exists():
-        hint = did_you_mean(Path(name).name, run_names, other=runs.names(logs))
+        hint = suggest_name(Path(name).name, run_names, other=runs.group_folders_by_name(logs))
         raise LookupError(f"no run with logs is called '{name}': {hint}")
     if Path(name).is_dir():
         raise LookupError(f"'{name}' is no run's folder: there are no logs in it")
@@ -138,9 +138,9 @@ def find_run(name: str, *, logs: Path = LOGS) -> Path:
     )
 
 
-def _before_latest(number: int, logs: Path) -> Path:
+def _find_run_before_latest(number: int, logs: Path) -> Path:
     """The run `number` places before the latest. Runs without logs do not count."""
-    run_folders = list(filter(_has_logs, runs.newest_first(logs)))
+    run_folders = list(filter(_has_logs, runs.list_runs_newest_first(logs)))
     latest = (logs / LATEST).resolve()
     # The link may point to an older run than the newest.
     first = next((n for n, folder in enumerate(run_folders) if folder.resolve() == latest), 0)
@@ -154,27 +154,29 @@ def _before_latest(number: int, logs: Path) -> Path:
     return run_folders[first + number]
 
 
-def _find_by_prefix(text: str, parent: Path) -> Path | None:
+def _find_run_by_prefix(text: str, parent: Path) -> Path | None:
     """The only run in the place whose folder or own name begins with the text; None if there is none."""
     if not text:
         return None
-    names_by_folder = {folder: name for name, folders in runs.names(parent).items() for folder in folders}
-    run_folders = list(filter(_has_logs, runs.newest_first(parent)))
+    names_by_folder = {
+        folder: name for name, folders in runs.group_folders_by_name(parent).items() for folder in folders
+    }
+    run_folders = list(filter(_has_logs, runs.list_runs_newest_first(parent)))
     matches = [folder for folder in run_folders if folder.name.startswith(text)]
     # By the runs' own names only if no folder is called so.
     if not matches:
         matches = [folder for folder in run_folders if names_by_folder.get(folder, "").startswith(text)]
         if len({names_by_folder[folder] for folder in matches}) == 1:
-            return find_run(names_by_folder[matches[0]], logs=parent)
+            return find_run_folder(names_by_folder[matches[0]], logs=parent)
     if len(matches) > 1:
-        names = join_some([folder.name for folder in matches], CANDIDATES)
+        names = join_truncated([folder.name for folder in matches], CANDIDATES)
         raise LookupError(f"'{text[:NAMED]}' is the beginning of {len(matches)} runs: {names}")
     return matches[0] if matches else None
 
 
-def charts_folder(name: str, *, logs: Path = LOGS) -> Path:
+def find_charts_folder(name: str, *, logs: Path = LOGS) -> Path:
     """The folder for the charts of the run that `read_history` finds by this name: it is in the run's folder."""
-    folder = find_run(name, logs=logs)
+    folder = find_run_folder(name, logs=logs)
     return (folder.parent / folder.resolve().name if folder.is_symlink() else folder) / "charts"
 
 
@@ -182,7 +184,7 @@ def _has_logs(folder: Path) -> bool:
     return any(folder.glob("*.log"))
 
 
-def _check_name(name: str) -> None:
+def _check_run_name(name: str) -> None:
     """Raises LookupError if the name is empty, or the system cannot have a file of that name."""
     if not name:
         raise LookupError("the run's name is empty: give its name, its folder or latest")

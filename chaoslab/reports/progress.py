@@ -12,12 +12,12 @@ from shutil import get_terminal_size
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.commandline import Steering
-from chaoslab.base.durations import duration, span
-from chaoslab.base.jsonable import line
-from chaoslab.base.terminal import clean
+from chaoslab.base.durations import format_duration, format_long_duration
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.base.terminal import clean_text
 from chaoslab.core import events
 from chaoslab.record.lines import Record
-from chaoslab.reports.trials import format_counts
+from chaoslab.reports.trials import format_outcome_counts
 
 LIVE_S, PLAIN_S = 0.1, 5.0
 BAR, RUN_BAR = 40, 20
@@ -40,7 +40,7 @@ class WorkProgress:
         # A file or a pipe takes no cursor.
         self._live = sys.stderr.isatty()
 
-    def count(self, seconds: float, *, outcome: Outcome, faults: int) -> None:
+    def count_trial(self, seconds: float, *, outcome: Outcome, faults: int) -> None:
         self._done += 1
         self._outcomes[outcome] += 1
         self._faults += faults
@@ -51,47 +51,52 @@ class WorkProgress:
             self._first_s = now_s
         if not self._quiet and now_s - self._said_s >= (LIVE_S if self._live else PLAIN_S):
             self._said_s = now_s
-            self._show(*(self._view(now_s) if self._live else [self._line(now_s)]))
+            self._redraw(*(self._render_live_view(now_s) if self._live else [self._render_line(now_s)]))
 
-    def say(self, line: str) -> None:
+    def print_message(self, line: str) -> None:
         """Prints a message above the progress."""
-        self._show()
+        self._redraw()
         print(line, file=sys.stderr, flush=True)
 
-    def _line(self, now_s: float) -> str:
-        rate = self._rate(now_s)
+    def _render_line(self, now_s: float) -> str:
+        rate = self._trials_per_second(now_s)
         left_s = (self._trials - self._done) / rate if rate else 0.0
-        pace = f", {rate:.0f} trials/s, {span(left_s)} to go" if rate else ""
-        return f"trial {self._done}/{self._trials}: {format_counts(self._outcomes)}; {self._faults} faults met{pace}"
+        pace = f", {rate:.0f} trials/s, {format_long_duration(left_s)} to go" if rate else ""
+        return (
+            f"trial {self._done}/{self._trials}: {format_outcome_counts(self._outcomes)}; {self._faults} faults "
+            f"met{pace}"
+        )
 
-    def _rate(self, now_s: float) -> float:
+    def _trials_per_second(self, now_s: float) -> float:
         """The trials per second since the first was done: the preparation does not count."""
         since_s = now_s - (self._first_s or now_s)
         return (self._done - 1) / since_s if since_s > 0 and self._done > 1 else 0.0
 
-    def _view(self, now_s: float) -> list[str]:
+    def _render_live_view(self, now_s: float) -> list[str]:
         """The live view: the bar with the pace, the outcomes, and the faults with the trial that is due."""
-        rate, share = self._rate(now_s), self._done / max(1, self._trials)
+        rate, share = self._trials_per_second(now_s), self._done / max(1, self._trials)
         bar = f"{'━' * round(BAR * share):╌<{BAR}}"
-        pace = f" · {rate:.0f} trials/s · {span((self._trials - self._done) / rate)} to go" if rate else ""
+        pace = (
+            f" · {rate:.0f} trials/s · {format_long_duration((self._trials - self._done) / rate)} to go" if rate else ""
+        )
         faults_text = f"{self._faults} faults met" + (
             f", {self._faults * rate / self._done:.0f} a second" if rate else ""
         )
         due_text = f" · now trial {self._done + 1}" if self._done < self._trials else ""
         return [
             f"{bar} {self._done} of {self._trials}{pace}",
-            format_counts(self._outcomes),
+            format_outcome_counts(self._outcomes),
             f"{faults_text}{due_text}",
         ]
 
-    def _show(self, *lines: str) -> None:
+    def _redraw(self, *lines: str) -> None:
         """Puts these lines in the place of the view before, in a terminal."""
         if self._live:
             # One column less: a full line would wrap, and be two.
             width = get_terminal_size().columns - 1
             up = f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else ""
             # A prompt may hold sequences that move the cursor.
-            text = "\n".join(clean(line)[:width] for line in lines)
+            text = "\n".join(clean_text(line)[:width] for line in lines)
             print(f"\r{up}\x1b[J{text}", end="", file=Steering(sys.stderr), flush=True)
             self._drawn = len(lines)
         else:
@@ -103,15 +108,15 @@ class WorkProgress:
     def __exit__(self, *_: object) -> None:
         if self._live:
             # The view is taken away before the last line.
-            self._show()
+            self._redraw()
         if self._quiet or not self._summed:
             return
         took_s = self._clock.monotonic() - self._began_s
         hung = f" ({self._outcomes[Outcome.HUNG]} hung)" if self._outcomes[Outcome.HUNG] else ""
         rate = self._virtual_s / took_s if took_s else 0.0
         print(
-            f"{self._done} of {self._trials} trials{hung}, {span(self._virtual_s)} of virtual time in "
-            f"{duration(took_s, 1)}{f' ({rate:.0f} × real time)' if rate >= 1 else ''}"
+            f"{self._done} of {self._trials} trials{hung}, {format_long_duration(self._virtual_s)} of virtual time in "
+            f"{format_duration(took_s, 1)}{f' ({rate:.0f} × real time)' if rate >= 1 else ''}"
         )
 
 
@@ -138,12 +143,12 @@ class LiveRun:
         self._call = ""
         self._t = 0.0
 
-    def take(self, records: Iterable[Record]) -> None:
+    def add_records(self, records: Iterable[Record]) -> None:
         """Adds events, in their order."""
         for record in records:
-            self._take(record)
+            self._add_record(record)
 
-    def _take(self, record: Record) -> None:
+    def _add_record(self, record: Record) -> None:
         event, trial = record.event, self._trials.get(record.trial)
         self._t = record.t
         match event:
@@ -167,32 +172,34 @@ class LiveRun:
                 trial.finished = event
                 self._done += 1
 
-    def ended(self, *, all_of_them: bool = False) -> Iterator[str]:
+    def describe_ended_trials(self, *, all_of_them: bool = False) -> Iterator[str]:
         """A line for each trial that has ended since the last call. A trial with open lanes waits for them, unless
         `all_of_them`."""
         # A copy, since a trial that is told is taken out.
         for key, trial in list(self._open.items()):
             if trial.finished is not None and (all_of_them or not trial.armed):
                 del self._open[key]
-                yield self._line(key, trial, trial.finished)
+                yield self._describe_trial(key, trial, trial.finished)
 
-    def _line(self, key: str | None, trial: _Trial, finished: events.PromptFinished) -> str:
+    def _describe_trial(self, key: str | None, trial: _Trial, finished: events.PromptFinished) -> str:
         ending = "answered" if finished.error_type == "none" else f"no answer: {finished.error_type} error"
         faults_text = ", ".join(f"{count} × {fault}" if count > 1 else fault for fault, count in trial.met.items())
         trial_text = f"{key}, met {faults_text}" if faults_text else str(key)
         position = f"{trial.number:>3}/{self._of}"
         return (
-            f"trial {position} {ending} {duration(finished.duration_s, 2):>8}  {trial_text}: "
-            f"{line(trial.text, TEXT_MAX)}"
+            f"trial {position} {ending} {format_duration(finished.duration_s, 2):>8}  {trial_text}: "
+            f"{to_one_line(trial.text, TEXT_MAX)}"
         )
 
-    def now(self, width: int) -> str:
+    def render_progress_line(self, width: int) -> str:
         """The progress in one line: trial i of n, the time to go, the call in flight, the faults met so far and in a
         minute."""
         bar = "━" * round(RUN_BAR * self._done / self._of) if self._of else ""
         faults = f"{self._faults} fault{'' if self._faults == 1 else 's'}"
         position = f"trial {self._now.number} of {self._of}"
         if self._done and self._t > 0:
-            position += f" · {span(self._t / self._done * max(0, self._of - self._done))} to go"
+            position += f" · {format_long_duration(self._t / self._done * max(0, self._of - self._done))} to go"
             faults += f", {self._faults / self._t * 60:.0f} a minute"
-        return line(f"{bar:<{RUN_BAR}} {position} · {self._call or 'thinking'} · {faults} · {self._now.text}", width)
+        return to_one_line(
+            f"{bar:<{RUN_BAR}} {position} · {self._call or 'thinking'} · {faults} · {self._now.text}", width
+        )

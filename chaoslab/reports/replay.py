@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.reports.page import count
+from chaoslab.reports.page import format_count
 
 SHOWN = 10
 """The most trials whose difference is shown; the others are only counted."""
@@ -43,10 +43,13 @@ class Replay:
 def render_heading(replay: Replay) -> str:
     """The replay in one line, before it begins."""
     origin = f"run {replay.run}, made in {replay.world}"
-    return f"{replay.folder}: {origin}; {count(len(replay.trials), 'trial')} of {replay.prompts} again in virtual time"
+    return (
+        f"{replay.folder}: {origin}; {format_count(len(replay.trials), 'trial')} of {replay.prompts} again in virtual "
+        "time"
+    )
 
 
-def render_lines(replay: Replay, trials: Sequence[ReplayedTrial]) -> Iterator[str]:
+def render_results(replay: Replay, trials: Sequence[ReplayedTrial]) -> Iterator[str]:
     """The results: the first differences, the trials left out, and in the last line the verdict."""
     different = [trial for trial in trials if trial.difference]
     left_out = [trial for trial in trials if trial.left_out]
@@ -55,16 +58,16 @@ def render_lines(replay: Replay, trials: Sequence[ReplayedTrial]) -> Iterator[st
     for trial in left_out[:SHOWN]:
         yield f"{trial.trial}  left out: {trial.left_out}"
     replayed = [trial for trial in trials if not trial.left_out]
-    left_out_text = f"; {count(len(left_out), 'trial')} left out" if left_out else ""
+    left_out_text = f"; {format_count(len(left_out), 'trial')} left out" if left_out else ""
     if different:
-        yield f"different: {len(different)} of {count(len(replayed), 'trial')}{left_out_text}"
+        yield f"different: {len(different)} of {format_count(len(replayed), 'trial')}{left_out_text}"
         return
     precision = "byte for byte" if replay.exact else "as stories, times apart"
     events = sum(trial.events for trial in replayed)
-    yield f"equal: {count(len(replayed), 'trial')}, {count(events, 'event')}, {precision}{left_out_text}"
+    yield f"equal: {format_count(len(replayed), 'trial')}, {format_count(events, 'event')}, {precision}{left_out_text}"
 
 
-def replay_data(replay: Replay, trials: Sequence[ReplayedTrial]) -> dict[str, Any]:
+def replay_to_json(replay: Replay, trials: Sequence[ReplayedTrial]) -> dict[str, Any]:
     """The replay as JSON values; `difference` and `left_out` are null where there is none."""
     return {
         "run": replay.run, "folder": str(replay.folder), "exact": replay.exact, "notes": list(replay.notes),

@@ -14,11 +14,11 @@ from chaoslab.analysis.measures.reliability import Reliability
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.record.history import History, WithHistory
 from chaoslab.record.lines import Record
-from chaoslab.record.spoken import Opinion, Spoken
+from chaoslab.record.spoken import JudgeOpinions, Opinion
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 
-KINDS = {".html": "html", ".json": "json", ".md": "markdown", ".xml": "junit"}
+KINDS = {".html": "html", ".json": "json", ".md": "markdown"}
 """The format of a file by the end of its name."""
 
 
@@ -32,8 +32,8 @@ class Report:
     @cached_property
     def contents(self) -> Contents:
         """All that a report holds, before it has a format."""
-        location = self._source.run if isinstance(self._source, History) else str(self._source)
-        return Contents.build(self._source, where=location, report=self._known)
+        location = self._source.run_name if isinstance(self._source, History) else str(self._source)
+        return Contents.from_source(self._source, where=location, report=self._known)
 
     @property
     def headline(self) -> str:
@@ -52,7 +52,7 @@ class Report:
 
     @property
     def reliability(self) -> Reliability | None:
-        """Nines, error budgets and the score; None if nothing could be judged."""
+        """Nines and error budgets; None if nothing could be judged."""
         return self.contents.report.reliability.value
 
     @property
@@ -62,7 +62,7 @@ class Report:
         return self.contents.figures
 
     def save(self, path: str | Path) -> Path:
-        """Writes the report as the kind of file that the name ends in: .html, .json, .md or .xml (JUnit). What is there
+        """Writes the report as the kind of file that the name ends in: .html, .json or .md. What is there
         is replaced if it is a report of that kind.
 
         Raises:
@@ -72,14 +72,13 @@ class Report:
         path = Path(path)
         if (kind := KINDS.get(path.suffix)) is None:
             raise ValueError(f"{path} should end in {', '.join(KINDS)}")
-        # A format of one file; CSV has many and is not among KINDS.
-        return formats.write_file(next(iter(formats.files(kind, self.contents).values())), path)
+        return formats.write_file(next(iter(formats.render_files(kind, self.contents).values())), path)
 
     def __str__(self) -> str:
         from chaoslab.reports.formats import terminal
 
         # Loaded here: a report that is only saved needs no terminal.
-        return terminal.render_screen(self.contents)
+        return terminal.render_short_summary(self.contents)
 
 
 def report(trials: Iterable[WithHistory]) -> Report:
@@ -91,4 +90,4 @@ def report(trials: Iterable[WithHistory]) -> Report:
         moved = [replace(record, t=record.t + after_s) for record in history.records]
         after_s = max((record.t for record in moved), default=after_s)
         records += moved
-    return Report(History(records, spoken=Spoken(opinions=opinions)))
+    return Report(History(records, spoken=JudgeOpinions(opinions=opinions)))

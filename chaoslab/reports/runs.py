@@ -10,29 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
-from chaoslab.analysis.measures.reliability import rate_judged
+from chaoslab.analysis.measures.reliability import compute_ended_well_rate
 from chaoslab.analysis.verdict.guard import run_guarded
-from chaoslab.analysis.verdict.judge import judge_all
-from chaoslab.analysis.verdict.standing import Count, Standings
+from chaoslab.analysis.verdict.judge import judge_all_trials
+from chaoslab.analysis.verdict.standing import StandingCount, Standings
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.core.events import FaultWitnessed, PromptStarted, RunFinished, RunStarted
 from chaoslab.record import runs
-from chaoslab.record.held import is_written
+from chaoslab.record.held import has_live_writer
 from chaoslab.record.history import History
-from chaoslab.record.lines import Record, lines_of, log_files, parse_line
+from chaoslab.record.lines import Record, iterate_lines, list_log_files, parse_line
 from chaoslab.record.rulings import Rulings
 from chaoslab.reports import places
-from chaoslab.reports.levels import level_in
-from chaoslab.reports.page import WIDTH, count, rate_text, wrap
-from chaoslab.reports.trials import format_counts
+from chaoslab.reports.levels import find_chaos_level
+from chaoslab.reports.page import WIDTH, format_count, format_rate, wrap_text
+from chaoslab.reports.trials import format_outcome_counts
 
 COUNTED_MAX = 64 * 2**20
 """The largest logs, in bytes, whose outcomes are counted."""
 BEGINNING = 100
 """The lines of a larger log that are searched for its first events."""
-NAME_WIDTH, REVISION = 30, 12
-"""The most characters of a name, and of a commit's."""
+NAME_WIDTH, CELL, REVISION = 30, 100, 12
+"""The most characters of a name in the terminal and on a page, and of a commit's."""
 
 
 @dataclass(frozen=True)
@@ -54,32 +54,44 @@ class RunLine:
     name: str = ""
     ruling: str = ""
     level: float | None = None
-    standings: Count = Count()
+    standings: StandingCount = StandingCount()
     well: Rate | None = None
     harmed: int | None = None
     revision: str = ""
 
     def in_words(self) -> str:
         """The run in lines of at most 80 columns."""
-        head = f"{line(self.folder.name, NAME_WIDTH)} · {self.began:%Y-%m-%d %H:%M} UTC"
+        head = f"{to_one_line(self.folder.name, NAME_WIDTH)} · {self.began:%Y-%m-%d %H:%M} UTC"
         if self.trouble:
-            return "\n".join([head, *wrap(self.trouble, indent="  ")])
+            return "\n".join([head, *wrap_text(self.trouble, indent="  ")])
         seed = "not known" if self.seed is None else self.seed
-        head = line(f"{head} · {self.world or 'world not known'} · seed {seed}", WIDTH)
-        outcomes = "too large to count outcomes" if self.outcomes is None else format_counts(self.outcomes)
-        faults = "" if self.witnessed is None else f"; {count(self.witnessed, 'fault')} witnessed"
+        head = to_one_line(f"{head} · {self.world or 'world not known'} · seed {seed}", WIDTH)
+        outcomes = "too large to count outcomes" if self.outcomes is None else format_outcome_counts(self.outcomes)
+        faults = "" if self.witnessed is None else f"; {format_count(self.witnessed, 'fault')} witnessed"
         ended = "" if self.ended in ("", "done") else f"; {self.ended}"
-        counts_text = f"{count(self.prompts, 'trial')}: {outcomes}{faults}{ended}"
+        counts_text = f"{format_count(self.prompts, 'trial')}: {outcomes}{faults}{ended}"
         ruling = f": {self.ruling}" if self.ruling else ""
-        details = [f"{line(self.name, NAME_WIDTH)}{ruling}"] if self.name else []
-        details += [f"commit {line(self.revision, REVISION)}"] if self.revision else []
+        details = [f"{to_one_line(self.name, NAME_WIDTH)}{ruling}"] if self.name else []
+        details += [f"commit {to_one_line(self.revision, REVISION)}"] if self.revision else []
         details += [f"level {self.level:g}"] if self.level else []
-        details += [f"{rate_text(self.well)} ended well"] if self.well else []
+        details += [f"{format_rate(self.well)} ended well"] if self.well else []
         details += [f"{self.standings.open} open"] if self.standings.open else []
         details += [f"harm in {self.harmed}"] if self.harmed else []
-        return "\n".join([head, *wrap(" · ".join(details), indent="  "), *wrap(counts_text, indent="  ")])
+        return "\n".join([head, *wrap_text(" · ".join(details), indent="  "), *wrap_text(counts_text, indent="  ")])
 
-    def plain(self) -> dict[str, Any]:
+    def to_page_row(self) -> dict[str, Any]:
+        """The run as a row of a page's list; None is not known."""
+        return {
+            "name": to_one_line(self.name, CELL), "began": f"{self.began:%Y-%m-%d %H:%M}",
+            "world": to_one_line(self.world, CELL),
+            "seed": None if self.seed is None else str(self.seed), "level": self.level, "trials": self.prompts,
+            "well": format_rate(self.well) if self.well else "", "share": self.well.value if self.well else None,
+            "open": self.standings.open, "harmed": self.harmed, "faults": self.witnessed, "ruling": self.ruling,
+            "commit": to_one_line(self.revision, REVISION), "ended": self.ended,
+            "said": self.trouble or ("" if self.outcomes is None else format_outcome_counts(self.outcomes)),
+        }  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
         """The run as JSON values; null is not known."""
         return {
             "run": self.folder.name, "folder": str(self.folder), "began": self.began.isoformat(),
@@ -99,7 +111,7 @@ def render_runs(logs: Path = places.LOGS) -> str:
 
 def list_runs(logs: Path = places.LOGS) -> Iterator[RunLine]:
     """The lines of all runs in a folder, newest first. Raises LookupError: there is none."""
-    run_folders = runs.newest_first(logs)
+    run_folders = runs.list_runs_newest_first(logs)
     if not run_folders and logs.exists() and not logs.is_dir():
         raise LookupError(f"{logs}: this is a file; name the folder that the runs are in")
     if not run_folders:
@@ -110,25 +122,25 @@ def list_runs(logs: Path = places.LOGS) -> Iterator[RunLine]:
 def read_run_line(folder: Path) -> RunLine:
     """The line of one run, also of one that cannot be read."""
     # A folder without a name of the lab's: the time of its last change.
-    start = runs.find_start(folder) or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+    start = runs.parse_start_time(folder) or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
     return run_guarded(
         # One run that cannot be read must not end the list.
-        lambda: _read_run(folder, start),
+        lambda: _build_run_line(folder, start),
         lambda reason: RunLine(folder, start, trouble=f"cannot be read: {reason}"),
     )
 
 
-def _read_run(folder: Path, start: datetime) -> RunLine:
-    files = log_files(folder)
+def _build_run_line(folder: Path, start: datetime) -> RunLine:
+    files = list_log_files(folder)
     if not files:
         return RunLine(folder, start, trouble="it has left no logs")
-    running = is_written(folder)
+    running = has_live_writer(folder)
     # Judging reads all of a log; the list of a hundred runs should come at once.
     large = sum(path.stat().st_size for path in folder.glob("*.log") if path.is_file()) > COUNTED_MAX
     try:
         # The first lines of each file: its beginning is there.
         history = History(_read_first_records(files), running=running) if large else History.read(folder)
-        if history.first(RunStarted) is None:
+        if history.find_first_event(RunStarted) is None:
             # A large log without a beginning would have to be read as a whole.
             if large:
                 return RunLine(folder, start, trouble="cannot be read: it is large, and does not tell how it began")
@@ -137,13 +149,15 @@ def _read_run(folder: Path, start: datetime) -> RunLine:
         return RunLine(folder, start, trouble=f"cannot be read: {error.args[0]}")
     except OSError as error:
         return RunLine(folder, start, trouble=places.explain_unreadable(folder, error))
-    run, end = history.first(RunStarted), history.first(RunFinished)
+    run, end = history.find_first_event(RunStarted), history.find_first_event(RunFinished)
     rulings = Rulings.read(folder)
-    run_verdicts = {} if large else judge_all(history)
-    standings = Standings(rulings.of_whole(history.torn).by_trial if rulings is not None else {})
+    run_verdicts = {} if large else judge_all_trials(history)
+    standings = Standings(rulings.drop_passes_with_gaps(history.gaps_by_trial).by_trial if rulings is not None else {})
     state = rulings.state if rulings is not None else None
-    standings_by_trial = standings.each({trial: str(verdict.outcome) for trial, verdict in run_verdicts.items()})
-    prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
+    standings_by_trial = standings.map_standings(
+        {trial: str(verdict.outcome) for trial, verdict in run_verdicts.items()}
+    )
+    prompts = {record.trial: event.prompt for record, event in history.find_events(PromptStarted)}
     return RunLine(
         folder,
         start,
@@ -151,16 +165,16 @@ def _read_run(folder: Path, start: datetime) -> RunLine:
         run.seed if run else None,
         run.prompts if run else len(history.trials),
         None if large else Counter(verdict.outcome for verdict in run_verdicts.values()),
-        sum(1 for _ in history.of(FaultWitnessed)) if not large else None,
+        sum(1 for _ in history.find_events(FaultWitnessed)) if not large else None,
         # Of a large log the end was not read.
         end.reason if end else "still running" if running else "" if large else "not finished",
         name=rulings.scenario if rulings is not None else run.model if run else "",
         ruling=str(state or "") if rulings is not None else "",
-        level=level_in(run),
-        standings=Count.build(standings_by_trial.values()),
-        well=rate_judged(standings_by_trial.values(), map(prompts.get, standings_by_trial)),
+        level=find_chaos_level(run),
+        standings=StandingCount.from_standings(standings_by_trial.values()),
+        well=compute_ended_well_rate(standings_by_trial.values(), map(prompts.get, standings_by_trial)),
         harmed=None if large else sum(bool(verdict.harm) for verdict in run_verdicts.values()),
-        revision=runs.revision_of(folder),
+        revision=runs.read_revision(folder),
     )
 
 
@@ -168,4 +182,4 @@ def _read_first_records(files: Iterable[Path]) -> Iterator[Record]:
     """The events among the first lines of each file."""
     # Of each: the beginning of a run may stand in any writer's file.
     for path in files:
-        yield from filter(None, map(parse_line, islice(lines_of(path), BEGINNING)))
+        yield from filter(None, map(parse_line, islice(iterate_lines(path), BEGINNING)))

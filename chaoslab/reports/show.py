@@ -3,43 +3,47 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Sequence, Set
 from typing import Any
 
-from chaoslab.analysis.measures.idle import describe_not_met
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.measures.idle import describe_idle_in_run
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.table import Outcome, Verdict
-from chaoslab.base.durations import difference, duration
-from chaoslab.base.jsonable import line
-from chaoslab.base.phrases import a
+from chaoslab.base.durations import format_difference, format_duration
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.base.phrases import add_article
 from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.log import encode_event
 from chaoslab.reports import trials as those
 from chaoslab.reports._faults import MetFault
+from chaoslab.reports.page import format_count
 
 WIDTH, ANSWER_WIDTH, DIFF_LINES = 200, 1000, 8
 """The most characters shown of a text, and of an answer; the most lines of a file's diff."""
 
 
 def render_stories(
-    history: History, *, prompt: int | None = None, trials: Sequence[str] = (), outcomes: Set[Outcome] | None = None,
+    history: History,
+    *,
+    prompt: int | None = None,
+    trials: Sequence[str] = (),
+    outcomes: Set[Outcome] | None = None,
     stages: bool = False,
-) -> str:  # fmt: skip
+) -> str:
     """The stories of a run's trials; `t` counts from each one's start. `prompt`, `trials`, `outcomes` select the
     trials. `stages`: each stage of a fault has a line of its own. Raises LookupError: the run has no such prompt or
     trial."""
-    chosen, records, judged = _select(history, prompt, trials, outcomes)
+    chosen, records, judged = _select_trials(history, prompt, trials, outcomes)
     if not chosen:
         return (
             f"no trial here is {_join_outcomes(outcomes or set(Outcome))}: "
-            f"{those.format_counts(Counter(v.outcome for v in judged.values()))}\n"
+            f"{those.format_outcome_counts(Counter(v.outcome for v in judged.values()))}\n"
         )
-    unmet_in_run = describe_not_met(history)
-    run = history.first(events.RunStarted)
+    unmet_in_run = describe_idle_in_run(history)
+    run = history.find_first_event(events.RunStarted)
     planned_names = [str(injection.get("name", "")) for injection in run.injections] if run is not None else []
     # What no call of the run was for is told once at the end, and not in each trial.
     planned_names = [name for name in planned_names if not any(name in unmet_text for unmet_text in unmet_in_run)]
@@ -47,19 +51,19 @@ def render_stories(
         "\n".join(
             [
                 _render_story(*pair, records[pair[0].trial], judged[pair[0].trial or ""], stages=stages),
-                *map(_render_unmet, _list_spared(planned_names, records[pair[0].trial])),
+                *map(_render_unmet_line, _describe_undrawn_faults(planned_names, records[pair[0].trial])),
             ]
         )
         for pair in chosen
     )
-    return "\n\n".join([*stories, *(["\n".join(map(_render_unmet, unmet_in_run))] if unmet_in_run else ())]) + "\n"
+    return "\n\n".join([*stories, *(["\n".join(map(_render_unmet_line, unmet_in_run))] if unmet_in_run else ())]) + "\n"
 
 
-def _render_unmet(text: str) -> str:
-    return f"{'not met':>12}  {line(text, ANSWER_WIDTH)}"
+def _render_unmet_line(text: str) -> str:
+    return f"{'not met':>12}  {to_one_line(text, ANSWER_WIDTH)}"
 
 
-def _list_spared(planned: Sequence[str], records: Sequence[Record]) -> list[str]:
+def _describe_undrawn_faults(planned: Sequence[str], records: Sequence[Record]) -> list[str]:
     """The planned injections that no call of the trial was drawn for, in a line for each reason; of one that was drawn
     and not met the story itself tells."""
     # The dice of its calls are not in such a log.
@@ -77,12 +81,16 @@ def _list_spared(planned: Sequence[str], records: Sequence[Record]) -> list[str]
     return [f"{reason}: {'; '.join(names)}" for reason, names in reasons.items() if names]
 
 
-def stories_data(
-    history: History, *, prompt: int | None = None, trials: Sequence[str] = (), outcomes: Set[Outcome] | None = None,
-) -> list[dict[str, Any]]:  # fmt: skip
+def stories_to_json(
+    history: History,
+    *,
+    prompt: int | None = None,
+    trials: Sequence[str] = (),
+    outcomes: Set[Outcome] | None = None,
+) -> list[dict[str, Any]]:
     """The same trials as JSON values: verdict and events; `t` counts in seconds from the run's start. Raises
     LookupError: the run has no such prompt or trial."""
-    chosen, records, judged = _select(history, prompt, trials, outcomes)
+    chosen, records, judged = _select_trials(history, prompt, trials, outcomes)
     rows = []
     for start, event in chosen:
         trial = start.trial or ""
@@ -115,16 +123,16 @@ def stories_data(
 Chosen = list[tuple[Record, events.PromptStarted]]
 
 
-def _select(
+def _select_trials(
     history: History, prompt: int | None, trials: Sequence[str], outcomes: Set[Outcome] | None
 ) -> tuple[Chosen, dict[str | None, list[Record]], dict[str, Verdict]]:
     """The beginnings of the trials that are wanted, the records by trial, and the verdicts of all that were judged."""
-    starts = _choose_trials(history, prompt, trials)
+    starts = _find_trial_starts(history, prompt, trials)
     records: dict[str | None, list[Record]] = {}
     for record in history.records:
         records.setdefault(record.trial, []).append(record)
     verdicts_by_trial = {
-        trial: judge(History(records[trial], running=history.running, spoken=history.spoken), trial)
+        trial: judge_trial(History(records[trial], running=history.running, spoken=history.spoken), trial)
         for trial in (start.trial or "" for start, _ in starts)
     }
     chosen = [pair for pair in starts if outcomes is None or verdicts_by_trial[pair[0].trial or ""].outcome in outcomes]
@@ -135,7 +143,7 @@ class Story(History):
     """A history that prints as the stories of its trials."""
 
     @classmethod
-    def of_history(cls, history: History) -> Story:
+    def from_history(cls, history: History) -> Story:
         """The same history, as a story."""
         story = cls.__new__(cls)
         # No copy of the records: a history of many trials is large.
@@ -146,10 +154,12 @@ class Story(History):
         return render_stories(self).removesuffix("\n") if self.trials else repr(self)
 
 
-def _choose_trials(
+def _find_trial_starts(
     history: History, prompt: int | None, trials: Sequence[str]
 ) -> list[tuple[Record, events.PromptStarted]]:
-    started = [(record, event) for record, event in history.of(events.PromptStarted) if record.trial is not None]
+    started = [
+        (record, event) for record, event in history.find_events(events.PromptStarted) if record.trial is not None
+    ]
     starts = [pair for pair in started if prompt in (None, pair[1].prompt_index)]
     if not starts:
         prompt_numbers = sorted({event.prompt_index for _, event in started})
@@ -181,12 +191,12 @@ def _join_outcomes(outcomes: Set[Outcome]) -> str:
 def _render_story(
     start: Record, event: events.PromptStarted, records: list[Record], verdict: Verdict, *, stages: bool
 ) -> str:
-    lines = [f"{start.trial}  prompt {event.prompt_index}: {_flatten(event.prompt)}"]
-    faults, is_answered = MetFault.by_place(records), False
+    lines = [f"{start.trial}  prompt {event.prompt_index}: {_to_one_line(event.prompt)}"]
+    faults, is_answered = MetFault.index_by_record(records), False
     for number, record in enumerate(records):
         is_folded = not stages and isinstance(record.event, events.Stage)
         event_line = (
-            event_text(record.event)
+            render_event(record.event)
             if not is_folded
             else f"fault    {faults[number].in_words()}"
             if number in faults
@@ -196,93 +206,98 @@ def _render_story(
             if is_answered:
                 lines.append(f"{'':>12}  after the answer:")
                 is_answered = False
-            lines.append(f"{difference(record.t - start.t, 3):>12}  {event_line}")
+            lines.append(f"{format_difference(record.t - start.t, 3):>12}  {event_line}")
         is_answered = is_answered or type(record.event) is events.PromptFinished
-    lines.append(f"{'verdict':>12}  {verdict.outcome}: {line(verdict.why, ANSWER_WIDTH)}")
+    lines.append(f"{'verdict':>12}  {verdict.outcome}: {to_one_line(verdict.why, ANSWER_WIDTH)}")
     return "\n".join(lines)
 
 
-def event_text(event: events.Event) -> str:
+def render_event(event: events.Event) -> str:
     """The event as text; empty if it adds nothing."""
     match event:
         case events.CallStarted():
-            return f"call     {_format_place(event)} {event.tool}({_format_value(event.arguments)})"
+            return f"call     {_format_call_place(event)} {event.tool}({_format_value(event.arguments)})"
         case events.CallFinished():
             # A call that its agent gave up has not failed.
-            result_word = "ok" if event.ok else "" if event.cancelled else "FAILED"
+            result_word = "ok" if event.ok else "" if event.is_cancelled else "FAILED"
             status = "" if event.status is None else f" {event.status}"
-            error = f" {_flatten(event.error)}" if event.error else ""
+            error = f" {_to_one_line(event.error)}" if event.error else ""
             replayed = ", replayed" if event.replayed else ""
             reply = (
-                f": {_flatten(event.reply)}"
+                f": {_to_one_line(event.reply)}"
                 # A service often repeats its reply as the error's text.
-                if event.reply and (event.ok or not _is_repeated_in(event.error, event.reply))
+                if event.reply and (event.ok or not _is_error_in_reply(event.error, event.reply))
                 else ""
             )
-            timing = f"in {_format_time(event.duration_s)} via {event.via}{replayed}"
-            return f"result   {_format_place(event)} {f'{result_word}{status}{error}'.lstrip()} {timing}{reply}"
+            timing = f"in {format_duration(event.duration_s)} via {event.via}{replayed}"
+            return f"result   {_format_call_place(event)} {f'{result_word}{status}{error}'.lstrip()} {timing}{reply}"
         case events.FaultScheduled():
             return (
-                f"fault    {_format_place(event)} {event.fault} scheduled by {event.injection} "
+                f"fault    {_format_call_place(event)} {event.fault} scheduled by {event.injection} "
                 f"{_format_value(event.params)}"
             ).rstrip()
         case events.FaultArmed():
-            return f"fault    {_format_place(event)} {event.fault} armed on lane {event.lane}"
+            return f"fault    {_format_call_place(event)} {event.fault} armed on lane {event.lane}"
         case events.FaultInjected():
-            return f"fault    {_format_place(event)} {event.fault} injected"
+            return f"fault    {_format_call_place(event)} {event.fault} injected"
         case events.FaultWitnessed():
-            changed = f" ({_flatten(event.changed)})" if event.changed else ""
-            return f"fault    {_format_place(event)} {event.fault} witnessed: {_flatten(event.evidence)}{changed}"
+            changed = f" ({_to_one_line(event.changed)})" if event.changed else ""
+            return (
+                f"fault    {_format_call_place(event)} {event.fault} witnessed: {_to_one_line(event.evidence)}{changed}"
+            )
         case events.FaultHealed():
             unmet = f", since {event.masked_by} ended the call first" if event.masked_by else ""
             # Another fault ended the call first: that is no failure of this one.
             healing_text = "" if event.witnessed else f", {event.idle}" if event.idle else f", NOT WITNESSED{unmet}"
-            return f"fault    {_format_place(event)} {event.fault} healed{healing_text}"
+            return f"fault    {_format_call_place(event)} {event.fault} healed{healing_text}"
         case events.FaultUnreached():
             return f"fault    {event.target} {event.request} NOT REACHED by {event.injection}"
         case events.ServiceStopped():
-            return f"process  {_format_place(event)} {event.how} for {event.fault}"
+            return f"process  {_format_call_place(event)} {event.how} for {event.fault}"
         case events.ServiceResumed():
-            return f"process  {event.target} back after {_format_wait(event.lasted_s)}"
+            return f"process  {event.target} back after {event.lasted_s:g} s"
         case events.AgentDied():
-            return f"process  {_format_place(event)} the agent was killed"
+            return f"process  {_format_call_place(event)} the agent was killed"
         case events.AgentResumed():
             return f"process  the agent resumes ({event.nth})"
         case events.UserStopped():
-            return f"user     {_format_place(event)} stops the agent, and says: {line(event.prompt, ANSWER_WIDTH)}"
+            return (
+                f"user     {_format_call_place(event)} stops the agent, and says: "
+                f"{to_one_line(event.prompt, ANSWER_WIDTH)}"
+            )
         case events.CallDisturbed():
-            return f"lab      {_format_place(event)} disturbed: {_flatten(event.why)}"
+            return f"lab      {_format_call_place(event)} disturbed: {_to_one_line(event.why)}"
         case events.Retry():
-            return f"retry    {_format_place(event)} after {_format_wait(event.wait_s)}: {_flatten(event.reason)}"
+            return f"retry    {_format_call_place(event)} after {event.wait_s:g} s: {_to_one_line(event.reason)}"
         case events.Fallback():
-            return f"fallback {_format_place(event)} to {event.address}"
+            return f"fallback {_format_call_place(event)} to {event.address}"
         case events.Effect():
             diff = event.content.get("diff") if event.target == events.FILES else None
             if not isinstance(diff, str):
                 return f"effect   {event.target} {event.effect} {_format_value(event.content)}".rstrip()
             lines = diff.splitlines()
             more = [f"… {len(lines) - DIFF_LINES} lines more"] if len(lines) > DIFF_LINES else []
-            shown_lines = "".join(f"\n{'':>23}{_flatten(text)}" for text in [*lines[:DIFF_LINES], *more])
+            shown_lines = "".join(f"\n{'':>23}{_to_one_line(text)}" for text in [*lines[:DIFF_LINES], *more])
             return f"effect   {event.target} {event.effect}{shown_lines}"
         case _:
-            return _prompt_event_text(event)
+            return _render_prompt_event(event)
 
 
-def _prompt_event_text(event: events.Event) -> str:
+def _render_prompt_event(event: events.Event) -> str:
     match event:
         case events.PromptStarted() if event.twin is not None:
-            return f"twin     without faults: {line(event.twin, ANSWER_WIDTH)}"
+            return f"twin     without faults: {to_one_line(event.twin, ANSWER_WIDTH)}"
         case events.ValuesDrawn():
-            return f"drawn    {_flatten(', '.join(f'{name} = {value}' for name, value in event.values.items()))}"
+            return f"drawn    {_to_one_line(', '.join(f'{name} = {value}' for name, value in event.values.items()))}"
         case events.TurnStarted():
-            return f"turn     {event.turn}: {line(event.prompt, ANSWER_WIDTH)}"
+            return f"turn     {event.turn}: {to_one_line(event.prompt, ANSWER_WIDTH)}"
         case events.TurnFinished():
-            return f"turn     {event.turn} answered: {line(event.answer, ANSWER_WIDTH)}"
+            return f"turn     {event.turn} answered: {to_one_line(event.answer, ANSWER_WIDTH)}"
         case events.EventRepeated():
             moment = "at once" if event.at_once else "once more"
-            return f"user     the same event, {moment}: {line(event.prompt, ANSWER_WIDTH)}"
+            return f"user     the same event, {moment}: {to_one_line(event.prompt, ANSWER_WIDTH)}"
         case events.RepeatAnswered():
-            return f"user     the repeat is answered: {line(event.answer, ANSWER_WIDTH)}"
+            return f"user     the repeat is answered: {to_one_line(event.answer, ANSWER_WIDTH)}"
         case events.Usage():
             return f"usage    model {event.request} {event.prompt_tokens} + {event.completion_tokens} tokens"
         case events.UsageUnstated():
@@ -291,44 +306,36 @@ def _prompt_event_text(event: events.Event) -> str:
         case events.Budget():
             return f"budget   {event.limit}: {event.spent:g} of {event.allowed:g} ({event.mode})"
         case events.CallsOrdered():
-            return f"order    {_flatten(', '.join(event.calls))}: drawn for calls made together"
+            return f"order    {_to_one_line(', '.join(event.calls))}: drawn for calls made together"
         case events.FaultsOff():
-            return f"off      {_flatten(event.said)}"
+            return f"off      {_to_one_line(event.said)}"
         case events.ChanceSet():
-            return f"set      {_flatten(event.said)}"
+            return f"set      {_to_one_line(event.said)}"
         case events.LabWarning():
-            return f"warning  {_flatten(event.message)}"
+            return f"warning  {_to_one_line(event.message)}"
         case events.StoryLeftOut():
-            calls, fault_count = sum(event.calls.values()), sum(sum(by.values()) for by in event.met.values())
-            counts = (
-                f"{calls} call{'' if calls == 1 else 's'}, {fault_count} fault{'' if fault_count == 1 else 's'} met"
-            )
+            calls, faults = sum(event.calls.values()), sum(sum(by.values()) for by in event.met.values())
+            counts = f"{format_count(calls, 'call')}, {format_count(faults, 'fault')} met"
             return f"left out its story, as it ended well (keep='failed'): {counts}"
         # An attempt that went well says nothing beside the answer.
         case events.PromptAttempt() if event.status != "ok":
-            return f"attempt  {event.prompt_attempt} ended with {a(event.error_type)} error: {_flatten(event.error)}"
+            return (
+                f"attempt  {event.prompt_attempt} ended with {add_article(event.error_type)} error: "
+                f"{_to_one_line(event.error)}"
+            )
         case events.PromptFinished():
             missing_answer = "empty" if event.error_type == "none" else f"none ({event.error_type} error)"
-            answer = line(event.answer, ANSWER_WIDTH) if event.answer.strip() else missing_answer
-            answer = "untold in such a log" if event.status == events.UNTOLD else answer
-            count = events.UNTOLD if event.attempts is None else event.attempts
+            answer = to_one_line(event.answer, ANSWER_WIDTH) if event.answer.strip() else missing_answer
             return (
-                f"answer   after {_format_time(event.duration_s)}, {count} attempt{'' if count == 1 else 's'}: {answer}"
+                f"answer   after {format_duration(event.duration_s)}, {format_count(event.attempts, 'attempt')}: "
+                f"{answer}"
             )
         case _:
             return ""
 
 
-def _format_place(event: Any) -> str:
+def _format_call_place(event: Any) -> str:
     return f"{event.target} {event.request}.{event.attempt}"
-
-
-def _format_time(duration_s: float) -> str:
-    return "untold time" if math.isnan(duration_s) else duration(duration_s)
-
-
-def _format_wait(wait_s: float) -> str:
-    return "untold time" if math.isnan(wait_s) else f"{wait_s:g} s"
 
 
 def _format_value(value: Any) -> str:
@@ -336,14 +343,14 @@ def _format_value(value: Any) -> str:
         return ""
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         return f"{len(value['messages'])} messages"
-    return _flatten(json.dumps(value, ensure_ascii=False))
+    return _to_one_line(json.dumps(value, ensure_ascii=False))
 
 
-def _is_repeated_in(error: str | None, reply: str) -> bool:
+def _is_error_in_reply(error: str | None, reply: str) -> bool:
     """True if the reply adds little to the text of the error."""
     # Up to forty characters more are braces and quotes.
     return bool(error) and str(error) in reply and len(reply) < 2 * len(str(error)) + 40
 
 
-def _flatten(text: str) -> str:
-    return line(text, WIDTH)
+def _to_one_line(text: str) -> str:
+    return to_one_line(text, WIDTH)

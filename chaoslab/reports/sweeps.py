@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.base.durations import duration, span
+from chaoslab.base.durations import format_duration, format_long_duration
 from chaoslab.config.settings import Settings
 from chaoslab.reports import charts
 from chaoslab.reports.formats import write_file
@@ -50,15 +50,15 @@ class DoneCell:
 
     @cached_property
     def report(self) -> RunReport:
-        return RunReport.read(self.folder)
+        return RunReport.from_folder(self.folder)
 
 
-def progress_line(cell: DoneCell, cells: int) -> str:
+def render_progress_line(cell: DoneCell, cells: int) -> str:
     """The progress: the place, its result, and the time left."""
     ended = cell.report.success.value.ended
-    result_text = f"{ended} ended well" if ended.judged else f"none judged, {ended.open} open"
+    result_text = f"{ended} ended well" if ended.judged_count else f"none judged, {ended.open} open"
     kept_text = f", kept from {cell.folder}" if cell.kept else ""
-    time_left = f"; {span(cell.left_s)} to go" if cell.left_s else ""
+    time_left = f"; {format_long_duration(cell.left_s)} to go" if cell.left_s else ""
     return f"{cell.number}/{cells} {cell.cell}: {result_text}{kept_text}{time_left}"
 
 
@@ -73,10 +73,10 @@ def render_table(cells: Sequence[DoneCell]) -> list[str]:
     return ["  ".join(map(str.rjust, row, widths)) for row in rows] + NOTES
 
 
-def cell_data(cell: DoneCell) -> dict[str, Any]:
+def cell_to_json(cell: DoneCell) -> dict[str, Any]:
     """The place as JSON values; null is not known. Times in seconds."""
     figures, recovery = cell.report.success.value, cell.report.recovery.value.overall
-    times, well = _times_s(cell.report), figures.ended_rate
+    times, well = cell.report.figures.value.durations_s, figures.ended_well_rate
     return {
         "levels": dict(cell.cell.levels), "run": str(cell.folder), "trials": len(cell.report.trials),
         "ended": vars(figures.ended), "done": None if figures.done is None else vars(figures.done),
@@ -88,9 +88,9 @@ def cell_data(cell: DoneCell) -> dict[str, Any]:
 
 
 def _cell_figures(report: RunReport) -> list[str]:
-    figures, recovery, times = report.success.value, report.recovery.value.overall, _times_s(report)
-    well = figures.ended_rate
-    done_share = None if figures.done is None else figures.done.share
+    figures, recovery, times = report.success.value, report.recovery.value.overall, report.figures.value.durations_s
+    well = figures.ended_well_rate
+    done_share = None if figures.done is None else figures.done.well_share
     witnessed_count = sum(row.witnessed for row in report.delivered.value.by_fault)
     return [
         "–" if well is None else format_percent(well.value),
@@ -99,15 +99,12 @@ def _cell_figures(report: RunReport) -> list[str]:
         "–" if done_share is None else format_percent(done_share),
         f"{witnessed_count:,}",
         # Those that were cut short could not recover, and are not counted against it.
-        f"{recovery.recovered} of {ended_incidents}" if (ended_incidents := recovery.n - recovery.censored) else "–",
-        "–" if recovery.mean_s is None else duration(recovery.mean_s, 2),
-        duration(fmean(times), 2) if times else "–",
+        f"{recovery.recovered_count} of {ended_incidents}"
+        if (ended_incidents := recovery.n - recovery.censored)
+        else "–",
+        "–" if recovery.mean_s is None else format_duration(recovery.mean_s, 2),
+        format_duration(fmean(times), 2) if times else "–",
     ]
-
-
-def _times_s(report: RunReport) -> list[float]:
-    # NaN is not >= 0: the trial did not end.
-    return [took_s for took_s in report.figures.value.took_s if took_s >= 0]
 
 
 def write_sweep(cells: Sequence[DoneCell], pictures: Mapping[str, bytes], folder: Path) -> Path:
@@ -115,7 +112,7 @@ def write_sweep(cells: Sequence[DoneCell], pictures: Mapping[str, bytes], folder
     written."""
     from chaoslab.reports.formats.html import render_page
 
-    charts.write(pictures, folder)
+    charts.write_charts(pictures, folder)
     chart_images = [
         {"title": TITLES.get(name.partition("_")[0], name), "data": b64encode(data).decode()}
         for name, data in pictures.items()

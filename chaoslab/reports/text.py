@@ -7,14 +7,15 @@ _KEPT = "\n\u200c\u200d"
 """Not printable and harmless: line ends, and joiners that are part of Persian words and some emoji."""
 
 
-def make_visible(text: str, length_max: int) -> str:
+def escape_and_shorten(text: str, length_max: int) -> str:
     """The first `length_max` characters of the text, with each unprintable one spelt out, as in `\\x1b` or
     `\\u2028`. Half surrogate pairs are spelt out too, so the result can be written in UTF-8."""
     # isprintable is one call, and most texts are harmless.
     head = text[:length_max]
     if not head.isprintable():
         head = "".join(
-            character if character.isprintable() or character in _KEPT else _escape(character) for character in head
+            character if character.isprintable() or character in _KEPT else _escape_character(character)
+            for character in head
         )
     return head + "…" if len(text) > length_max else head
 
@@ -22,20 +23,20 @@ def make_visible(text: str, length_max: int) -> str:
 def make_one_line(text: str, length_max: int) -> str:
     """The same in one line."""
     # Four times as much: blanks that go make room for the rest.
-    return make_visible(" ".join(text[: 4 * length_max].split()), length_max)
+    return escape_and_shorten(" ".join(text[: 4 * length_max].split()), length_max)
 
 
-def _escape(sign: str) -> str:
+def _escape_character(sign: str) -> str:
     number = ord(sign)
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
-def shorten_apart(names: Sequence[str], length_max: int) -> dict[str, str]:
+def shorten_distinctly(names: Sequence[str], length_max: int) -> dict[str, str]:
     """Each name in at most `length_max` characters of one line. A long one is cut in its middle; names of one
     family, which would then look alike, are cut where they begin to differ."""
     # One more than its length: nothing is cut yet.
     lines = {name: make_one_line(name, len(name) + 1) for name in names}
-    cut = {name: _shorten(line, length_max, 0) for name, line in lines.items()}
+    cut = {name: _cut_middle(line, length_max, 0) for name, line in lines.items()}
     families: dict[str, list[str]] = {}
     for name in lines:
         families.setdefault(cut[name], []).append(name)
@@ -46,12 +47,14 @@ def shorten_apart(names: Sequence[str], length_max: int) -> dict[str, str]:
         while word and lines[similar_names[0]][word - 1].isalnum():
             word -= 1
         cut |= {
-            name: _shorten(lines[name], length_max, word or differs) for name in similar_names if len(similar_names) > 1
+            name: _cut_middle(lines[name], length_max, word or differs)
+            for name in similar_names
+            if len(similar_names) > 1
         }
     return cut
 
 
-def _shorten(line: str, length_max: int, first_difference: int) -> str:
+def _cut_middle(line: str, length_max: int, first_difference: int) -> str:
     """The line without its middle, or with what stands from `first_difference` on after its beginning."""
     tail = length_max // 3
     if len(line) <= length_max:

@@ -4,15 +4,22 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.base.identity import nth_trial
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.identity import make_nth_trial_id
+from chaoslab.base.registry import suggest_name
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 
 WORST_FIRST = (
-    Outcome.HARM, Outcome.FALSE_SUCCESS, Outcome.UNDONE, Outcome.WRONG, Outcome.FAILED, Outcome.HUNG,
-    Outcome.DEGRADED, Outcome.INVALID, Outcome.UNFINISHED,
-)  # fmt: skip
+    Outcome.HARM,
+    Outcome.FALSE_SUCCESS,
+    Outcome.UNDONE,
+    Outcome.WRONG,
+    Outcome.FAILED,
+    Outcome.HUNG,
+    Outcome.DEGRADED,
+    Outcome.INVALID,
+    Outcome.UNFINISHED,
+)
 """The outcomes that a person wants to examine."""
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _PROMPT = re.compile(r"p\d{1,9}", re.ASCII)
@@ -29,7 +36,7 @@ def find_trials(name: str, trial_keys: Sequence[str], *, prompts: int) -> list[s
     else:
         first, last = int(match[1]), int(match[2] or match[1])
         last = min(last, first + len(trial_keys))  # one beyond the last is enough to be missed
-        keys = [nth_trial("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
+        keys = [make_nth_trial_id("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
     if not keys or not set(trial_keys).issuperset(keys):
         span = (
             f"its trials are 1 to {len(trial_keys)} ({trial_keys[0]} to {trial_keys[-1]})"
@@ -42,10 +49,12 @@ def find_trials(name: str, trial_keys: Sequence[str], *, prompts: int) -> list[s
 
 def count_prompts(history: History) -> int:
     """The number of the run's prompts, each counted once."""
-    run = history.first(RunStarted)
+    run = history.find_first_event(RunStarted)
     return (
         # Of a log without a beginning the highest number that began.
-        len(run.asked) if run and run.asked else max((e.prompt_index for _, e in history.of(PromptStarted)), default=1)
+        len(run.asked)
+        if run and run.asked
+        else max((e.prompt_index for _, e in history.find_events(PromptStarted)), default=1)
     )
 
 
@@ -56,11 +65,11 @@ def parse_outcomes(words: Iterable[str]) -> set[Outcome]:
     for name in (name.strip() for text in words for name in text.split(",")):
         # A list, since `in` of an enum of texts raises for a text before Python 3.12.
         if name not in list(Outcome):
-            raise LookupError(f"no outcome is called '{name}': {did_you_mean(name, list(Outcome))}")
+            raise LookupError(f"no outcome is called '{name}': {suggest_name(name, list(Outcome))}")
         chosen.add(Outcome(name))
     return chosen
 
 
-def format_counts(outcomes: Mapping[Outcome, int]) -> str:
+def format_outcome_counts(outcomes: Mapping[Outcome, int]) -> str:
     """The count of each outcome, as text."""
     return ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in Outcome if outcomes.get(outcome)) or "none"

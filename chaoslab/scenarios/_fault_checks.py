@@ -8,14 +8,22 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import suggest_name
 from chaoslab.config.topology import MODEL, SERVICES
-from chaoslab.core.inject import check
+from chaoslab.core.inject import check_injections
 from chaoslab.core.levels import FAMILIES, USUAL, level
-from chaoslab.core.plan import Injection, check_cascades
-from chaoslab.scenarios.drawn_spec import FIXED, DrawnFault, ListSpace, Space, Spaces, parse_space, space_or_value
+from chaoslab.core.plan import Injection, check_after_references
+from chaoslab.scenarios.drawn_spec import (
+    FIXED,
+    DrawnFault,
+    ListSpace,
+    Space,
+    TrialDrawSpaces,
+    parse_space_or_value,
+    parse_value_space,
+)
 from chaoslab.scenarios.lab_agent import LAB
-from chaoslab.scenarios.scenario import BUDGET, collect_names
+from chaoslab.scenarios.scenario import BUDGET, collect_function_names
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.spec import FaultSpec, ScenarioSpec
@@ -34,7 +42,7 @@ class FaultChecks:
         self.levels: dict[float, tuple[Injection, ...]] = {}
         self._places: dict[str, int] = {}
 
-    def injections(self, specs: Sequence[FaultSpec]) -> tuple[Injection, ...]:
+    def build_injections(self, specs: Sequence[FaultSpec]) -> tuple[Injection, ...]:
         injections: list[Injection] = []
         for n, spec in enumerate(specs):
             injection = self._build_injection(spec, n)
@@ -51,21 +59,21 @@ class FaultChecks:
     def _build_injection(self, spec: FaultSpec, n: int) -> Injection | None:
         """The injection; None if it cannot be made, the reason for which is told."""
         try:
-            drawn_fault = DrawnFault(spec.fault, spec.target, self._arguments(spec, n))
-            drawn_fault.check()
-            return self._made(drawn_fault)
+            drawn_fault = DrawnFault(spec.fault, spec.target, self._build_arguments(spec, n))
+            drawn_fault.check_all_values()
+            return self._make_injection(drawn_fault)
         except (LookupError, ValueError, TypeError) as error:
-            self.say(("faults", n, self._named(spec, error)), str(error))
+            self.say(("faults", n, self._find_wrong_key(spec, error)), str(error))
             return None
 
-    def _named(self, spec: FaultSpec, error: Exception) -> str:
+    def _find_wrong_key(self, spec: FaultSpec, error: Exception) -> str:
         """The key of a fault that an error is about; empty if it names none."""
         if isinstance(error, LookupError):
             return "fault"
         keys = ["fault", "target", *spec.arguments]
         return max((key for key in keys if re.search(rf"\b{re.escape(key)}\b", str(error))), key=len, default="")
 
-    def check_places(self, injections: Sequence[Injection], names: Sequence[str] | None, *, turns: int) -> None:
+    def check_targets(self, injections: Sequence[Injection], names: Sequence[str] | None, *, turns: int) -> None:
         """Checks that the faults have a target and a turn to hit. `names`: all that may be hit; None if only an import
         would tell. `turns`: the most of the conversation."""
         spec = self.spec
@@ -80,37 +88,39 @@ class FaultChecks:
             if not any(fnmatchcase(name, target) for name in names or ())
         ]
         for n, target in missed:
-            self.say(("faults", n, "target"), f"no {noun} is called '{target}': {did_you_mean(target, names or ())}")
+            self.say(("faults", n, "target"), f"no {noun} is called '{target}': {suggest_name(target, names or ())}")
         for injection in injections:
             n = self._places[injection.name]
             try:
                 if names and not services and n not in dict(missed):
                     mortal = spec.resume_with is not None or not spec.resumes
-                    check([_without_after(injection)], names, turns=turns, functions=names, mortal=mortal, user=None)
+                    check_injections(
+                        [_drop_after_trigger(injection)], names, turns=turns, functions=names, mortal=mortal, user=None
+                    )
                 else:
                     injection.check(turns=turns)
             except (LookupError, ValueError) as error:
                 self.say(("faults", n), str(error.args[0]))
 
-    def check_cascades(self, injections: Sequence[Injection]) -> None:
+    def check_after_triggers(self, injections: Sequence[Injection]) -> None:
         """Checks that each `after` names another injection that can hit first."""
         remaining = list(injections)
         while True:
             try:
-                return check_cascades(remaining)
+                return check_after_references(remaining)
             except ValueError as error:
                 name, n = next((name, n) for name, n in self._places.items() if str(error).startswith(f"'{name}'"))
                 self.say(("faults", n, "after"), str(error))
                 remaining = [
-                    _without_after(injection) if injection.name == name else injection for injection in remaining
+                    _drop_after_trigger(injection) if injection.name == name else injection for injection in remaining
                 ]
 
-    def _arguments(self, spec: FaultSpec, n: int) -> dict[str, Any]:
+    def _build_arguments(self, spec: FaultSpec, n: int) -> dict[str, Any]:
         """The fault's arguments, ranges and choices as spaces, without those that are wrong, each of which is told."""
         arguments = {}
         for key, value in spec.arguments.items():
             try:
-                space = parse_space(value)
+                space = parse_value_space(value)
                 if space is not None and key in FIXED:
                     raise ValueError(f"{key} is the same in all trials: give it one value")
                 if space is not None and key in LIST_TRIGGERS:
@@ -121,17 +131,17 @@ class FaultChecks:
             arguments[key] = space or value
         return arguments
 
-    def _made(self, drawn_fault: DrawnFault, name: str = "") -> Injection:
-        injection, values = drawn_fault.made(None, name)
+    def _make_injection(self, drawn_fault: DrawnFault, name: str = "") -> Injection:
+        injection, values = drawn_fault.make_injection(None, name)
         if values:
             self.drawn[injection.name] = drawn_fault
         return injection
 
-    def budget(self) -> tuple[Injection, ...]:
+    def build_budget_injections(self) -> tuple[Injection, ...]:
         spec = self.spec
         if spec.budget is None:
             return ()
-        limits = {name: space_or_value(limit) for name, limit in spec.budget.limits.items() if limit is not None}
+        limits = {name: parse_space_or_value(limit) for name, limit in spec.budget.limits.items() if limit is not None}
         if not limits:
             self.say(("budget",), "a budget has tokens, dollars, calls or seconds, as in budget: {tokens: 20000}")
             return ()
@@ -142,29 +152,31 @@ class FaultChecks:
         if unit and not services and spec.agent != LAB:
             self.say(("budget", unit), f"only models use {unit}, and services has none")
         params: dict[str, Any] = {**limits, "mode": spec.budget.mode}
-        return (self._made(DrawnFault("budget", "*", params), BUDGET),)
+        return (self._make_injection(DrawnFault("budget", "*", params), BUDGET),)
 
-    def level(self) -> tuple[Injection, ...]:
+    def build_level_injections(self) -> tuple[Injection, ...]:
         """The injections of the level; of the highest one if each trial draws its own."""
-        level_value = space_or_value(self.spec.chaos_level)
+        level_value = parse_space_or_value(self.spec.chaos_level)
         if not isinstance(level_value, Space):
-            return self._build_level(level_value)
-        self.levels = {value: self._build_level(value) for value in sorted(set(level_value.ends))}
+            return self._build_injections_at_level(level_value)
+        self.levels = {
+            value: self._build_injections_at_level(value) for value in sorted(set(level_value.values_to_check))
+        }
         return self.levels[max(self.levels)]
 
-    def spaces(self, waits: Mapping[int, Space]) -> Spaces:
+    def collect_value_spaces(self, waits: Mapping[int, Space]) -> TrialDrawSpaces:
         """All that each trial draws. `waits`: the time before a turn, by its number."""
-        level = space_or_value(self.spec.chaos_level)
-        return Spaces(self.drawn, level if isinstance(level, Space) else None, self.levels, waits)
+        level = parse_space_or_value(self.spec.chaos_level)
+        return TrialDrawSpaces(self.drawn, level if isinstance(level, Space) else None, self.levels, waits)
 
-    def _build_level(self, value: float) -> tuple[Injection, ...]:
+    def _build_injections_at_level(self, value: float) -> tuple[Injection, ...]:
         if not value:
             return ()
         spec, path = self.spec, ("chaos_level",)
         is_lab = spec.agent == LAB
         models = {MODEL} if is_lab else set(spec.models)
         names = [
-            *collect_names(spec, self.objects),
+            *collect_function_names(spec, self.objects),
             *(n for n in (*spec.services, *spec.upstreams, *(SERVICES if is_lab else ())) if n not in models),
         ]
         usable = USUAL if not models else FAMILIES
@@ -184,13 +196,13 @@ class FaultChecks:
         return injections
 
 
-def _without_after(injection: Injection) -> Injection:
+def _drop_after_trigger(injection: Injection) -> Injection:
     """The same without its trigger `after`, which depends on other injections."""
     return replace(injection, triggers={key: trigger for key, trigger in injection.triggers.items() if key != "after"})
 
 
 def _to_list_space(space: Space) -> Space:
     """The same with lists of one number in place of numbers."""
-    if isinstance(space, ListSpace) or any(isinstance(end, list) for end in space.ends):
+    if isinstance(space, ListSpace) or any(isinstance(end, list) for end in space.values_to_check):
         return space
     return ListSpace((space,))

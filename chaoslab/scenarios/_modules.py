@@ -11,8 +11,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from chaoslab.scenarios.scenario import module_folders
-from chaoslab.seams.functions.references import is_installed
+from chaoslab.scenarios.scenario import list_module_folders
+from chaoslab.seams.functions.references import is_library_module
 
 
 @dataclass
@@ -29,11 +29,11 @@ _modules_by_folders: dict[tuple[str, ...], _OwnModules] = {}
 
 
 @contextmanager
-def use_modules(folder: Path | None, required: Iterable[str] = ()) -> Iterator[None]:
+def isolate_folder_modules(folder: Path | None, required: Iterable[str] = ()) -> Iterator[None]:
     """A context in which modules are sought in this folder first, then in the current one, and those of other folders
     are not there. `required`: the names, as in module:name, that must come from there even if an installed package
     of the same name was imported."""
-    folders = [str(entry) for entry in module_folders(folder)]
+    folders = [str(entry) for entry in list_module_folders(folder)]
     # A folder without Python has no modules that could hide others.
     if len(folders) > 1 and not any(Path(folders[0]).rglob("*.py")):
         del folders[0]
@@ -41,32 +41,34 @@ def use_modules(folder: Path | None, required: Iterable[str] = ()) -> Iterator[N
     path_before = [*sys.path]
     places = [*folders, *own_modules.added]
     sys.path[:] = [*places, *(entry for entry in path_before if entry not in places)]
-    is_installed.cache_clear()
-    hidden = _remove_packages(_find_shadowed(folders, {_package_of(entry.partition(":")[0]) for entry in required}))
-    loaded_before, path = _loaded_packages(), {*sys.path}
+    is_library_module.cache_clear()
+    hidden = _remove_packages(
+        _find_shadowed_packages(folders, {_get_top_package(entry.partition(":")[0]) for entry in required})
+    )
+    loaded_before, path = _list_loaded_packages(), {*sys.path}
     sys.modules.update(own_modules.modules)
-    is_installed.cache_clear()
+    is_library_module.cache_clear()
     try:
         yield
     finally:
         own_modules.added = [*own_modules.added, *(entry for entry in sys.path if entry not in path)]
         places = [*folders, *own_modules.added]
-        new = _loaded_packages() - loaded_before
+        new = _list_loaded_packages() - loaded_before
         own_modules.modules = _remove_packages(
-            {name for name in new if not _find_roots(sys.modules.get(name)).isdisjoint(places)}
+            {name for name in new if not _find_module_folders(sys.modules.get(name)).isdisjoint(places)}
         )
         # Those that were there before: the rest of the process goes on with them.
         sys.modules.update(hidden)
         sys.path[:] = path_before
-        is_installed.cache_clear()
+        is_library_module.cache_clear()
 
 
-def _find_shadowed(folders: Sequence[str], named: set[str]) -> set[str]:
+def _find_shadowed_packages(folders: Sequence[str], named: set[str]) -> set[str]:
     """The packages that are loaded, and that these folders have others of. Installed ones stay unless they are named,
     since the lab's own parts use them."""
     shadowed = set()
-    for name in _loaded_packages() - sys.stdlib_module_names - {"__main__", "chaoslab"}:
-        if is_installed(name) and name not in named:
+    for name in _list_loaded_packages() - sys.stdlib_module_names - {"__main__", "chaoslab"}:
+        if is_library_module(name) and name not in named:
             continue
         # The path's finder alone: importlib's own would answer with what is loaded.
         spec = PathFinder.find_spec(name, [*folders])
@@ -80,21 +82,21 @@ def _find_shadowed(folders: Sequence[str], named: set[str]) -> set[str]:
 
 def _remove_packages(packages: set[str]) -> dict[str, ModuleType]:
     """Takes packages with all their modules out of the process."""
-    names = [name for name in list(sys.modules) if _package_of(name) in packages] if packages else []
+    names = [name for name in list(sys.modules) if _get_top_package(name) in packages] if packages else []
     return {name: sys.modules.pop(name) for name in names}
 
 
-def _find_roots(module: ModuleType | None) -> set[str]:
+def _find_module_folders(module: ModuleType | None) -> set[str]:
     """The folders in which a package or a module was found."""
     paths = list(getattr(module, "__path__", ()))
     file = getattr(module, "__file__", None)
     return {os.path.dirname(path) for path in paths or ([file] if file else [])}
 
 
-def _loaded_packages() -> set[str]:
+def _list_loaded_packages() -> set[str]:
     """The packages and modules that are loaded, without the parts of packages."""
     return {name for name in list(sys.modules) if "." not in name}
 
 
-def _package_of(module: str) -> str:
+def _get_top_package(module: str) -> str:
     return module.partition(".")[0]

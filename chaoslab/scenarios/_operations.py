@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.boundary import let_through
+from chaoslab.base.boundary import reraise_unless_foreign
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core.events import PromptFinished, TurnFinished
 from chaoslab.record.history import History
@@ -47,19 +47,19 @@ class Operations:
         try:
             result = _call_tool(self.tools[number], step.args)
         except BaseException as error:  # noqa: BLE001 - the user's own may raise anything
-            let_through(error)
+            reraise_unless_foreign(error)
             return _describe_failure(step, error)
         # An async tool is awaited by the seam, in the trial's own loop.
         return _await_result(step, result) if inspect.isawaitable(result) else _render_text(result)
 
 
-def make_factory(steps: Sequence[ToolStep]) -> Callable[[], Operations]:
-    """A function that makes the stand-in anew for each trial."""
+def make_tool_agent_factory(steps: Sequence[ToolStep]) -> Callable[[], Operations]:
+    """A function that makes the fake anew for each trial."""
 
-    def operations() -> Operations:
+    def make_tool_agent() -> Operations:
         return Operations(steps)
 
-    return operations
+    return make_tool_agent
 
 
 def _call_tool(tool: Any, args: Mapping[str, Any]) -> Any:
@@ -72,7 +72,7 @@ async def _await_result(step: ToolStep, awaitable: Any) -> str:
     try:
         return _render_text(await awaitable)
     except BaseException as error:  # noqa: BLE001 - as above
-        let_through(error)
+        reraise_unless_foreign(error)
         return _describe_failure(step, error)
 
 
@@ -80,10 +80,10 @@ def _describe_failure(step: ToolStep, error: BaseException) -> str:
     return f"{FAILED}{step.name}: {describe_error(error)}"
 
 
-def find_failed_operation(history: History) -> str:
+def describe_failed_operation(history: History) -> str:
     """The first operation of a trial that failed, with its error, as part of a line; empty if none did."""
-    answers = [(event.turn, event.answer) for _, event in history.of(TurnFinished)]
-    answers = answers or [(1, event.answer) for _, event in history.of(PromptFinished)]
+    answers = [(event.turn, event.answer) for _, event in history.find_events(TurnFinished)]
+    answers = answers or [(1, event.answer) for _, event in history.find_events(PromptFinished)]
     failure = next((pair for pair in answers if pair[1].startswith(FAILED)), None)
     return "" if failure is None else f"operation {failure[0]} failed: {failure[1].removeprefix(FAILED)}"
 

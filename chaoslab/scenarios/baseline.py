@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.verdict.exposure import Exposure
-from chaoslab.analysis.verdict.standing import Count, stand_by_fact
-from chaoslab.base.clock import iso, system
+from chaoslab.analysis.verdict.exposure import FaultExposure
+from chaoslab.analysis.verdict.standing import StandingCount, standing_of_fact
+from chaoslab.base.clock import format_iso, system
 from chaoslab.base.commandline import FORMAT
 from chaoslab.base.files import Unreadable, read_json
-from chaoslab.base.identity import digest
+from chaoslab.base.identity import hash_value
 from chaoslab.base.version import __version__
-from chaoslab.record.provenance import changes, revision
+from chaoslab.record.provenance import digest_uncommitted_changes, read_git_commit
 from chaoslab.reports.formats import write_file
 from chaoslab.scenarios.comparing import SHARED_KEYS
 from chaoslab.scenarios.located import ScenarioError
@@ -39,27 +39,27 @@ class Suite:
 
     @classmethod
     def build(cls, scenario: Scenario, seed: int, sides: Sequence[Side]) -> "Suite":
-        return cls(scenario.name, seed, digest_parts(scenario), dict(enumerate(sides, 1)))
+        return cls(scenario.name, seed, digest_suite_keys(scenario), dict(enumerate(sides, 1)))
 
     @property
-    def harm(self) -> int:
+    def harm_count(self) -> int:
         return sum(side.harm for side in self.rows.values())
 
-    def count(self, figure: str) -> Count:
+    def count_standings(self, figure: str) -> StandingCount:
         """The trials by one of FIGURES."""
-        return Count.build(stand_by_fact(getattr(side, figure)) for side in self.rows.values())
+        return StandingCount.from_standings(standing_of_fact(getattr(side, figure)) for side in self.rows.values())
 
-    def unfit(self, open_max: float) -> str:
+    def explain_unfit(self, open_max: float) -> str:
         """The reason why these trials are no baseline: no fault was met, or too many are open; empty if they are."""
-        exposure = Exposure()
+        exposure = FaultExposure()
         for side in self.rows.values():
-            exposure.add(met=side.met, held=side.held)
-        if exposure.nothing:
-            return exposure.nothing
+            exposure.add_trial(met=side.met, held=side.held)
+        if exposure.no_proof_reason:
+            return exposure.no_proof_reason
         for figure, figure_text in FIGURES.items():
             # A figure that nobody stated is open in every trial, and no reason against it.
-            standings = self.count(figure)
-            is_stated = figure == "well" or standings.judged
+            standings = self.count_standings(figure)
+            is_stated = figure == "well" or standings.judged_count
             if is_stated and standings.open > open_max * standings.total:
                 reason = next(side.why for side in self.rows.values() if getattr(side, figure) is None)
                 return (
@@ -80,28 +80,30 @@ class Baseline:
     suites: Mapping[str, Suite]
 
     @classmethod
-    def now(cls, suites: Sequence[Suite], path: Path) -> "Baseline":
+    def create_now(cls, suites: Sequence[Suite], path: Path) -> "Baseline":
         """The baseline of these trials, made at this moment for a file."""
         # A commit with changes that are not in it has not the code of its trials.
-        commit = "" if changes(but=path) else revision()
-        return cls(__version__, _python_version(), commit, iso(system.utc()), {suite.name: suite for suite in suites})
+        commit = "" if digest_uncommitted_changes(but=path) else read_git_commit()
+        return cls(
+            __version__, _python_version(), commit, format_iso(system.utc()), {suite.name: suite for suite in suites}
+        )
 
     @property
-    def in_words(self) -> str:
+    def date_and_revision(self) -> str:
         return f"of {self.date[:10]}{f', revision {self.revision}' if self.revision else ''}"
 
     @property
-    def notes(self) -> list[str]:
+    def age_warnings(self) -> list[str]:
         """The warnings about one that fits, one line each."""
         warnings = []
         days = (system.utc() - datetime.fromisoformat(self.date).astimezone(UTC)).days
         if days > OLD_D:
-            warnings.append(f"the baseline is {days} days old ({self.in_words}): --write makes a new one")
+            warnings.append(f"the baseline is {days} days old ({self.date_and_revision}): --write makes a new one")
         if self.python != _python_version():
             warnings.append(f"the baseline was made with Python {self.python}, and this is {_python_version()}")
         return warnings
 
-    def suite(self, path: Path, scenario: Scenario, seed: int) -> Suite:
+    def get_matching_suite(self, path: Path, scenario: Scenario, seed: int) -> Suite:
         """The trials of this scenario. Raises ScenarioError: it has none, or they are of another suite, seed or version
         of the lab."""
         suite = self.suites.get(scenario.name)
@@ -112,7 +114,7 @@ class Baseline:
             raise ScenarioError(f"{path} has no scenario {scenario.name!r} (there are {names}): {REWRITE_HINT}")
         if suite.seed != seed:
             raise ScenarioError(f"{path}: {scenario.name} had seed {suite.seed}, and now it is {seed}: {REWRITE_HINT}")
-        parts = digest_parts(scenario)
+        parts = digest_suite_keys(scenario)
         # By its parts, so that the line can name the key that differs.
         if changed_keys := [key for key in SUITE_KEYS if suite.parts.get(key) != parts[key]]:
             raise ScenarioError(
@@ -154,10 +156,10 @@ HEAD_KEYS = ("lab", "python", "revision", "date")
 REWRITE_HINT = "--write makes a new one"
 
 
-def digest_parts(scenario: Scenario) -> dict[str, str]:
+def digest_suite_keys(scenario: Scenario) -> dict[str, str]:
     """A digest of each key in SUITE."""
     plain = scenario.spec.model_dump(mode="json")
-    return {key: digest(plain.get(key))[:8] for key in SUITE_KEYS}
+    return {key: hash_value(plain.get(key))[:8] for key in SUITE_KEYS}
 
 
 def _python_version() -> str:
@@ -166,20 +168,23 @@ def _python_version() -> str:
 
 def _render_suite(suite: Suite) -> str:
     head = json.dumps({"name": suite.name, "seed": suite.seed, "parts": suite.parts})
-    numbered_rows = ({"number": number, **_shorten_side(side)} for number, side in suite.rows.items())
+    numbered_rows = ({"number": number, **_drop_default_fields(side)} for number, side in suite.rows.items())
     rows = ",\n".join(f"  {json.dumps(row, allow_nan=False)}" for row in numbered_rows)
     return f' {head[:-1]}, "trials": [\n{rows}\n ]}}'
 
 
-def _shorten_side(side: Side) -> dict[str, Any]:
+def _drop_default_fields(side: Side) -> dict[str, Any]:
     """The side without what is as it is by default."""
     always = ("well", "outcome", "why", "calls", "seconds", "harm", "done", "met")
     usual = Side(None, "", "", 0, 0.0)
-    return {key: value for key, value in side.plain().items() if key in always or value != getattr(usual, key)}
+    return {key: value for key, value in side.to_json_values().items() if key in always or value != getattr(usual, key)}
 
 
 def _parse_suite(plain: dict[str, Any]) -> Suite:
-    rows = {int(row["number"]): Side.build({k: v for k, v in row.items() if k != "number"}) for row in plain["trials"]}
+    rows = {
+        int(row["number"]): Side.from_json_values({k: v for k, v in row.items() if k != "number"})
+        for row in plain["trials"]
+    }
     if [*rows] != [*range(1, len(rows) + 1)]:
         raise ValueError("the trials are not numbered from 1")
     return Suite(str(plain["name"]), int(plain["seed"]), dict(plain["parts"]), rows)

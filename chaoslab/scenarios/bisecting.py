@@ -1,4 +1,4 @@
-"""`chaoslab bisect`: the commit at which a scenario became worse, by work trees and comparisons with both ends."""
+"""`chaoslab bisect`: the commit at which a scenario got worse, by work trees and comparisons with both ends."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -7,14 +7,14 @@ from math import ceil, log2
 from pathlib import Path
 
 from chaoslab.analysis.verdict.standing import OPEN_MAX
-from chaoslab.scenarios.comparing import advance
+from chaoslab.scenarios.comparing import run_next_pair_batch
 from chaoslab.scenarios.located import ProvesNothing, ScenarioError
-from chaoslab.scenarios.revisions import SideWork, find_git_root, open_revision, resolve_commit, run_git
-from chaoslab.scenarios.sides import KeptTrials, Sides
+from chaoslab.scenarios.revisions import SideWork, find_git_root, open_revision_side, resolve_commit, run_git
+from chaoslab.scenarios.sides import ComparisonSide, KeptTrials
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import BETTER, WORSE, Side
 
-Opened = Callable[[SideWork, str], AbstractContextManager[Sides]]
+Opened = Callable[[SideWork, str], AbstractContextManager[ComparisonSide]]
 BATCH = 20
 SKIP, UNDECIDED = "skip", "undecided"
 
@@ -47,26 +47,32 @@ class Bisected:
     good: str = ""
 
 
-class _KeptSide:
+class _CachedSide:
     """A side whose trials are run once and kept. `after`: the number of trials that come before its first."""
 
-    def __init__(self, side: Sides, after: int = 0) -> None:
+    def __init__(self, side: ComparisonSide, after: int = 0) -> None:
         self._side, self._after, self.rows = side, after, dict[int, Side]()
 
-    def upto(self, number: int) -> KeptTrials:
+    def run_trials_up_to(self, number: int) -> KeptTrials:
         missing = range(len(self.rows) + 1, number + 1)
         if missing:
             # A side's trials have numbers of their own: those up to `after` were used to find the ends.
-            new_sides = self._side.take([missing_number + self._after for missing_number in missing])
+            new_sides = self._side.produce_trials([missing_number + self._after for missing_number in missing])
             self.rows.update(zip(missing, new_sides, strict=True))
         return KeptTrials(self.rows, self._side.period)
 
 
-def bisect(
-    side_work: SideWork, good: str, bad: str, *, trials: int, alpha: float, open_max: float = OPEN_MAX,
+def bisect_commits(
+    side_work: SideWork,
+    good: str,
+    bad: str,
+    *,
+    trials: int,
+    alpha: float,
+    open_max: float = OPEN_MAX,
     tell: Callable[[TriedCommit], object] = lambda _: None,
-    opened: Opened = open_revision,
-) -> Bisected:  # fmt: skip
+    opened: Opened = open_revision_side,
+) -> Bisected:
     """The first commit after `good`, up to `bad`, that is worse than `good`. A commit is bad if it is shown to be worse
     than the good end, and good if it is shown to be better than the bad one: that no difference is shown says nothing.
     One of which neither is shown within so many `trials`, or that does not import, is skipped. `alpha`: the chance that
@@ -77,7 +83,7 @@ def bisect(
         ProvesNothing: no fault was met at the ends."""
     root = find_git_root(side_work.file)
     first, last = resolve_commit(root, good), resolve_commit(root, bad)
-    between = _list_between(root, [first], last)
+    between = _list_commits_between(root, [first], last)
     # The good end may lie on another branch.
     if not between or run_git(root, "merge-base", first, last) != first:
         raise ScenarioError(f"{good} is no ancestor of {bad}: give a good revision that {bad} comes after")
@@ -86,16 +92,18 @@ def bisect(
     steps: list[TriedCommit] = []
 
     def record_step(commit: str, verdict: str, pairs: int, evidence: str) -> TriedCommit:
-        steps.append(TriedCommit(commit, _read_subject(root, commit), verdict, pairs, evidence))
+        steps.append(TriedCommit(commit, _read_commit_subject(root, commit), verdict, pairs, evidence))
         tell(steps[-1])
         return steps[-1]
 
     with opened(side_work, first) as well_side, opened(side_work, last) as bad_side:
-        well_end, bad_end = _KeptSide(well_side), _KeptSide(bad_side)
+        well_end, bad_end = _CachedSide(well_side), _CachedSide(bad_side)
         ends = Comparison(step_alpha, open_max=open_max)
         while len(ends.pairs) < trials and not ends.decided:
             pair_max = min(trials, len(ends.pairs) + BATCH)
-            advance(ends, well_end.upto(pair_max), bad_end.upto(pair_max), most=pair_max)
+            run_next_pair_batch(
+                ends, well_end.run_trials_up_to(pair_max), bad_end.run_trials_up_to(pair_max), most=pair_max
+            )
         if ends.nothing:
             raise ProvesNothing(f"{good} and {bad} prove nothing: {ends.nothing}")
         worst_step = record_step(
@@ -105,9 +113,9 @@ def bisect(
             return Bisected((), tuple(steps))
         # Fresh trials of both ends: those up to here were stopped where they differed most, so they say too much.
         after = len(ends.pairs) + -len(ends.pairs) % ends.period
-        well_end, bad_end = _KeptSide(well_side, after), _KeptSide(bad_side, after)
+        well_end, bad_end = _CachedSide(well_side, after), _CachedSide(bad_side, after)
         good_commits, skipped = [first], dict[str, TriedCommit]()
-        while len(candidates_left := _list_between(root, good_commits, worst_step.commit)) > 1:
+        while len(candidates_left := _list_commits_between(root, good_commits, worst_step.commit)) > 1:
             candidates = [
                 commit_left
                 for commit_left in candidates_left
@@ -118,7 +126,7 @@ def bisect(
             commit = candidates[0]
             try:
                 with opened(side_work, commit) as opened_side:
-                    commit_side = _KeptSide(opened_side, after)
+                    commit_side = _CachedSide(opened_side, after)
                     verdict, pairs, evidence = _judge_commit(
                         well_end, bad_end, commit_side, trials, step_alpha, open_max
                     )
@@ -140,7 +148,7 @@ def bisect(
 
 
 def _judge_commit(
-    well: _KeptSide, bad: _KeptSide, new: _KeptSide, trials: int, alpha: float, open_max: float
+    well: _CachedSide, bad: _CachedSide, new: _CachedSide, trials: int, alpha: float, open_max: float
 ) -> tuple[str, int, str]:
     """The verdict on a commit beside both ends, the pairs that it took, and the evidence."""
     of_well, of_bad = Comparison(alpha, open_max=open_max), Comparison(alpha, open_max=open_max)
@@ -148,7 +156,9 @@ def _judge_commit(
         pair_max = min(trials, len(of_well.pairs) + BATCH)
         for comparison, end in ((of_well, well), (of_bad, bad)):
             while len(comparison.pairs) < pair_max and not comparison.decided:
-                advance(comparison, end.upto(pair_max), new.upto(pair_max), most=pair_max)
+                run_next_pair_batch(
+                    comparison, end.run_trials_up_to(pair_max), new.run_trials_up_to(pair_max), most=pair_max
+                )
         if of_well.verdict == WORSE:
             return WORSE, len(of_well.pairs), of_well.in_words()[0]
         if of_bad.verdict == BETTER:
@@ -159,12 +169,12 @@ def _judge_commit(
     return UNDECIDED, len(of_well.pairs), text
 
 
-def _list_between(root: Path, well: list[str], bad: str) -> list[str]:
+def _list_commits_between(root: Path, well: list[str], bad: str) -> list[str]:
     """The commits up to `bad` that no good one has, the one that halves them best first."""
     # By Git, which knows merges: the middle of a list of commits is no half of a graph.
     output = run_git(root, "rev-list", "--bisect-all", bad, *(f"^{commit}" for commit in well))
     return [commit.split()[0] for commit in output.splitlines()]
 
 
-def _read_subject(root: Path, commit: str) -> str:
+def _read_commit_subject(root: Path, commit: str) -> str:
     return run_git(root, "log", "-1", "--format=%s", commit)

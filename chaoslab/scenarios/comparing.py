@@ -11,16 +11,16 @@ from typing import Any
 
 from chaoslab.analysis.measures.trace_diff import Story, build_story
 from chaoslab.analysis.verdict.standing import OPEN_MAX
-from chaoslab.execution.options import RunArguments, RunOptions, check_number, takes_arguments
-from chaoslab.record.trial_stream import stories
-from chaoslab.reports.changes import Changes
+from chaoslab.execution.options import RunArguments, RunOptions, check_number, spread_argument_object
+from chaoslab.record.trial_stream import read_trial_history
+from chaoslab.reports.changes import compare_run_pairs
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.places import find_run
+from chaoslab.reports.places import find_run_folder
 from chaoslab.scenarios.builder import ScenarioBuilder, load_scenario
 from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 from chaoslab.scenarios.running import TrialRules
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.scenarios.sides import AgentSide, ScenarioSide, SeveralSides, Sides
+from chaoslab.scenarios.sides import AgentSide, ComparisonSide, ScenarioSide, SeveralSides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.comparing import ALPHA
 from chaoslab.search.pairs import BETTER, WORSE, Pair
@@ -45,19 +45,24 @@ SHARED_KEYS = (
 )
 """The keys in which both sides have to agree: their trials are not the same else."""
 SHRUNK_MAX = 3
-"""The most pairs that became worse, and better, whose cause is looked for."""
+"""The most pairs that got worse, and better, whose cause is looked for."""
 Tell = Callable[[Comparison], object]
 
 
-def differing_keys(base: Scenario, new: Scenario, places: Sequence[str] = SHARED_KEYS) -> list[str]:
+def list_differing_keys(base: Scenario, new: Scenario, places: Sequence[str] = SHARED_KEYS) -> list[str]:
     """The keys in which both scenarios differ, of these."""
     return [key for key in places if getattr(base.spec, key, None) != getattr(new.spec, key, None)]
 
 
 def open_scenario_sides(
-    bases: Sequence[Scenario], news: Sequence[Scenario], *, seed: int | None = None, new_seed: int | None = None,
-    jobs: int = 1, but: Sequence[str] = (),
-) -> tuple[Sides, Sides]:  # fmt: skip
+    bases: Sequence[Scenario],
+    news: Sequence[Scenario],
+    *,
+    seed: int | None = None,
+    new_seed: int | None = None,
+    jobs: int = 1,
+    but: Sequence[str] = (),
+) -> tuple[ComparisonSide, ComparisonSide]:
     """The sides of two scenarios, or of their variants in turns. `new_seed`: of the new side, for one that is compared
     with itself. `but`: the keys in which they are meant to differ. Raises ScenarioError: they do not have the same
     trials."""
@@ -66,12 +71,12 @@ def open_scenario_sides(
             f"the sides have {len(bases)} and {len(news)} scenarios, so their trials cannot be paired: choose with -k"
         )
     for base, new in zip(bases, news, strict=True):
-        if differing_names := [key for key in differing_keys(base, new) if key not in but]:
+        if differing_names := [key for key in list_differing_keys(base, new) if key not in but]:
             raise ScenarioError(
                 f"{base.name}: the sides differ in {', '.join(differing_names)}, so their trials cannot be paired"
             )
     seeds = [base.spec.seed if seed is None else seed for base in bases]
-    sides: list[list[Sides]] = [
+    sides: list[list[ComparisonSide]] = [
         [ScenarioSide(scenario, own_seed, jobs) for scenario, own_seed in zip(scenarios, own_seeds, strict=True)]
         for scenarios, own_seeds in ((bases, seeds), (news, seeds if new_seed is None else [new_seed] * len(news)))
     ]
@@ -79,14 +84,16 @@ def open_scenario_sides(
     return base_side, new_side
 
 
-def advance(comparison: Comparison, base: Sides, new: Sides, *, most: int) -> None:
+def run_next_pair_batch(comparison: Comparison, base: ComparisonSide, new: ComparisonSide, *, most: int) -> None:
     """Tries one batch of pairs more. `most`: the pairs that there may be in all."""
     pair_count = len(comparison.pairs)
     if not pair_count:
         comparison.period = new.period
     size = min(max(BATCH, pair_count), BATCH_MAX, most - pair_count)
     numbers = range(pair_count + 1, pair_count + size + 1)
-    for number, base_trial, new_trial in zip(numbers, base.take(numbers), new.take(numbers), strict=True):
+    for number, base_trial, new_trial in zip(
+        numbers, base.produce_trials(numbers), new.produce_trials(numbers), strict=True
+    ):
         comparison.add(Pair(number, base_trial, new_trial, base_trial.prompt))
         # Evidence that may be looked at after each pair: the rest of the batch would only cost time.
         if comparison.decided:
@@ -94,21 +101,28 @@ def advance(comparison: Comparison, base: Sides, new: Sides, *, most: int) -> No
 
 
 def compare_sides(
-    base: Sides, new: Sides, *, trials: int, alpha: float, tell: Tell = lambda _: None, shrink: bool = False,
-    name: str = "", open_max: float = OPEN_MAX,
-) -> Comparison:  # fmt: skip
+    base: ComparisonSide,
+    new: ComparisonSide,
+    *,
+    trials: int,
+    alpha: float,
+    tell: Tell = lambda _: None,
+    shrink: bool = False,
+    name: str = "",
+    open_max: float = OPEN_MAX,
+) -> Comparison:
     """The comparison of two sides, which ends as soon as it is decided. `trials`: the most pairs, less those of a round
     that would not be whole. `shrink`: a cause of the first pairs that changed is looked for."""
     comparison = Comparison(alpha, name=name, open_max=open_max)
     # Rounds are whole, so that each prompt has as many pairs.
     trials = max(trials - trials % new.period, new.period)
     while len(comparison.pairs) < trials and not comparison.decided:
-        advance(comparison, base, new, most=trials)
+        run_next_pair_batch(comparison, base, new, most=trials)
         tell(comparison)
     for change, side in ((WORSE, new), (BETTER, base)):
-        for pair in [pair for pair in comparison.pairs if pair.change == change][: SHRUNK_MAX if shrink else 0]:
+        for pair in [pair for pair in comparison.pairs if pair.change_kind == change][: SHRUNK_MAX if shrink else 0]:
             # Only of the first few, since each search for a cause takes many trials.
-            comparison.pairs[pair.number - 1] = replace(pair, cause=side.cause(pair.number))
+            comparison.pairs[pair.number - 1] = replace(pair, cause=side.explain_cause(pair.number))
     return comparison
 
 
@@ -135,7 +149,7 @@ def compare_with_itself(
     return sum(comparison.verdict == WORSE for comparison in comparisons), [
         comparison.number
         for comparison in with_same_seed.pairs
-        if comparison.change or comparison.base.outcome != comparison.new.outcome
+        if comparison.change_kind or comparison.base.outcome != comparison.new.outcome
     ]
 
 
@@ -158,7 +172,7 @@ class CompareArguments(RunOptions):
     tell: Tell | None = None
 
 
-@takes_arguments(CompareArguments)
+@spread_argument_object(CompareArguments)
 def compare(asked: CompareArguments) -> Comparison:
     """Tries two sides on the same trials, until it is shown which is worse: two agents, two scenarios, or two runs that
     lie in logs/.
@@ -182,7 +196,7 @@ def compare(asked: CompareArguments) -> Comparison:
         raise ValueError(f"open_max is {asked.open_max!r:.40}: it should be a share from 0 to 1, as in 0.05")
     if asked.logs is not None:
         raise ValueError("compare writes no logs: give lab.run_many logs=, and compare the two runs")
-    kinds = [_side_kind(asked.base), _side_kind(asked.base if asked.new is None else asked.new)]
+    kinds = [_classify_side(asked.base), _classify_side(asked.base if asked.new is None else asked.new)]
     if kinds[0] != kinds[1]:
         raise TypeError(f"one side is {kinds[0]} and the other {kinds[1]}: give two of one kind")
     settings: dict[str, Any] = {
@@ -190,12 +204,12 @@ def compare(asked: CompareArguments) -> Comparison:
     }  # fmt: skip
     settings["tell"] = asked.tell or (lambda _: None)
     if kinds[0] == AGENT:
-        return compare_sides(*_agent_sides(asked), **settings)
+        return compare_sides(*_open_agent_sides(asked), **settings)
     own_names = ("seed", "base", "new", "trials", "alpha", "open_max", "jobs", "changed", "revisions", "shrink", "tell")
     stated_names = [
         option_field.name
         for option_field in fields(asked)
-        if option_field.name not in own_names and _is_set(option_field, getattr(asked, option_field.name))
+        if option_field.name not in own_names and _differs_from_default(option_field, getattr(asked, option_field.name))
     ]
     if stated_names:
         raise ValueError(f"{stated_names[0]} goes with agents, and {kinds[0]} has its own: leave it out")
@@ -206,19 +220,22 @@ def compare(asked: CompareArguments) -> Comparison:
     # The default is none that was asked for: a scenario has a seed of its own.
     seed = None if asked.seed == RunOptions().seed else asked.seed
     if asked.revisions:
-        from chaoslab.scenarios.revisions import SideWork, open_revisions
+        from chaoslab.scenarios.revisions import SideWork, open_revision_sides
 
         if not isinstance(asked.base, str | Path) or asked.new is not None:
             raise ValueError("revisions= takes one scenario's file, whose agent is tried as each of them has it")
-        with open_revisions(SideWork(Path(asked.base), seed=seed, jobs=asked.jobs), asked.revisions) as (base, new):
+        with open_revision_sides(SideWork(Path(asked.base), seed=seed, jobs=asked.jobs), asked.revisions) as (
+            base,
+            new,
+        ):
             return compare_sides(base, new, **settings)
-    return compare_sides(*_scenario_sides(asked, seed), **settings)
+    return compare_sides(*_open_builder_sides(asked, seed), **settings)
 
 
 AGENT, SCENARIO, RUN = "an agent", "a scenario", "a run"
 
 
-def _side_kind(side: Any) -> str:
+def _classify_side(side: Any) -> str:
     if isinstance(side, ScenarioBuilder):
         return SCENARIO
     if isinstance(side, str | Path):
@@ -226,12 +243,12 @@ def _side_kind(side: Any) -> str:
     return AGENT
 
 
-def _is_set(option: Any, value: Any) -> bool:
+def _differs_from_default(option: Any, value: Any) -> bool:
     default = option.default if option.default is not MISSING else None
     return bool(value != default)
 
 
-def _agent_sides(arguments: CompareArguments) -> tuple[Sides, Sides]:
+def _open_agent_sides(arguments: CompareArguments) -> tuple[ComparisonSide, ComparisonSide]:
     if arguments.prompts is None or arguments.prompts == []:
         raise ValueError("the agents have to be asked something: give prompts=")
     if arguments.new is None and not arguments.changed:
@@ -254,7 +271,7 @@ def _agent_sides(arguments: CompareArguments) -> tuple[Sides, Sides]:
     return base_side, new_side
 
 
-def _scenario_sides(arguments: CompareArguments, seed: int | None) -> tuple[Sides, Sides]:
+def _open_builder_sides(arguments: CompareArguments, seed: int | None) -> tuple[ComparisonSide, ComparisonSide]:
     builders = [source if isinstance(source, ScenarioBuilder) else load_scenario(source)
             for source in (arguments.base, arguments.base if arguments.new is None else arguments.new)]  # fmt: skip
     changed = [f"{key}={json.dumps(value)}" for key, value in (arguments.changed or {}).items()]
@@ -269,15 +286,15 @@ def _scenario_sides(arguments: CompareArguments, seed: int | None) -> tuple[Side
 def compare_runs(base: str, new: str, *, alpha: float, open_max: float = OPEN_MAX) -> Comparison:
     """The comparison of two runs, named as for `chaoslab show`. All their pairs are looked at. Raises LookupError:
     there is no such run; ScenarioError: they have other seeds, plans or prompts, so their trials are not the same."""
-    runs = [Contents.read(name, where=name) for name in (base, new)]
+    runs = [Contents.from_run_name(name, where=name) for name in (base, new)]
     for field_name, noun in (("seed", "seed"), ("plan", "faults")):
         if len({str(getattr(run.report.started, field_name, None)) for run in runs}) > 1:
             raise ScenarioError(f"{base} and {new} differ in {noun}, so their trials cannot be paired")
-    changes = Changes.build(*runs, alpha=alpha, open_max=open_max, load_story=_load_story)
-    if not changes.rows:
+    comparison = compare_run_pairs(*runs, alpha=alpha, open_max=open_max, load_story=_load_story)
+    if not comparison.pairs:
         raise ScenarioError(f"{base} and {new} differ in prompts: no trial of one has its pair in the other")
-    return changes.comparison
+    return comparison
 
 
 def _load_story(run: Contents, trial: str) -> Story:
-    return build_story(stories(find_run(run.where), [trial]).records, trial)
+    return build_story(read_trial_history(find_run_folder(run.where), [trial]).records, trial)

@@ -10,10 +10,10 @@ from typing import Any, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.identity import nth_trial
+from chaoslab.base.identity import make_nth_trial_id
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
-from chaoslab.execution.drawn import Drawn
+from chaoslab.execution.drawn import DrawnPlan
 
 FIXED = ("name", "fault", "target", "after")
 """The arguments of a fault that no trial may have for itself."""
@@ -29,11 +29,11 @@ class Space(ABC):
 
     @property
     @abstractmethod
-    def ends(self) -> tuple[Any, ...]:
+    def values_to_check(self) -> tuple[Any, ...]:
         """The values that stand for all others when they are checked."""
 
     @abstractmethod
-    def draw(self, dice: Dice) -> Any:
+    def draw_value(self, dice: Dice) -> Any:
         """One of the values, each as likely as any other."""
 
 
@@ -44,10 +44,10 @@ class OneOf(Space):
     choices: tuple[Any, ...]
 
     @property
-    def ends(self) -> tuple[Any, ...]:
+    def values_to_check(self) -> tuple[Any, ...]:
         return self.choices
 
-    def draw(self, dice: Dice) -> Any:
+    def draw_value(self, dice: Dice) -> Any:
         return dice.pick(self.choices)
 
 
@@ -59,15 +59,15 @@ class RangeSpace(Space):
     high: float
 
     @property
-    def ends(self) -> tuple[Any, ...]:
+    def values_to_check(self) -> tuple[Any, ...]:
         return self.low, self.high
 
-    def draw(self, dice: Dice) -> Any:
+    def draw_value(self, dice: Dice) -> Any:
         if isinstance(self.low, int) and isinstance(self.high, int):
             # Up to high + 1, and never above high, so that both ends are as likely as the rest.
-            return min(self.high, int(dice.between(self.low, self.high + 1)))
+            return min(self.high, int(dice.draw_between(self.low, self.high + 1)))
         # Six places: a value of a log should read as it was drawn.
-        return round(dice.between(self.low, self.high), 6)
+        return round(dice.draw_between(self.low, self.high), 6)
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,15 @@ class ListSpace(Space):
     parts: tuple[Any, ...]
 
     @property
-    def ends(self) -> tuple[Any, ...]:
-        return tuple(list(combination) for combination in product(*map(_ends_of, self.parts)))
+    def values_to_check(self) -> tuple[Any, ...]:
+        return tuple(list(combination) for combination in product(*map(_list_values_to_check, self.parts)))
 
-    def draw(self, dice: Dice) -> Any:
-        return [entry.draw(dice(n)) if isinstance(entry, Space) else entry for n, entry in enumerate(self.parts)]
+    def draw_value(self, dice: Dice) -> Any:
+        return [entry.draw_value(dice(n)) if isinstance(entry, Space) else entry for n, entry in enumerate(self.parts)]
 
 
-def _ends_of(entry: Any) -> tuple[Any, ...]:
-    return entry.ends if isinstance(entry, Space) else (entry,)
+def _list_values_to_check(entry: Any) -> tuple[Any, ...]:
+    return entry.values_to_check if isinstance(entry, Space) else (entry,)
 
 
 @dataclass(frozen=True)
@@ -96,28 +96,28 @@ class DrawnFault:
     target: str | Sequence[str]
     arguments: Mapping[str, Any]
 
-    def made(self, dice: Dice | None, name: str = "") -> tuple[Injection, dict[str, Any]]:
+    def make_injection(self, dice: Dice | None, name: str = "") -> tuple[Injection, dict[str, Any]]:
         """The injection and the drawn values, by parameter. Without dice: each space's first value."""
         values = {
             # Without dice the first value of each: enough to tell names and targets.
-            key: space.ends[0] if dice is None else space.draw(dice(key))
+            key: space.values_to_check[0] if dice is None else space.draw_value(dice(key))
             for key, space in self.arguments.items()
             if isinstance(space, Space)
         }
         keywords = {"name": name} if name else {}
         return inject(self.fault, self.target, **{**self.arguments, **values, **keywords}), values
 
-    def check(self) -> None:
+    def check_all_values(self) -> None:
         """Checks that each value may be drawn. Raises LookupError, ValueError, TypeError: one may not."""
         spaces = {key: value for key, value in self.arguments.items() if isinstance(value, Space)}
-        first = {key: space.ends[0] for key, space in spaces.items()}
+        first = {key: space.values_to_check[0] for key, space in spaces.items()}
         # Each value in turn, the others at their first: all combinations could be millions.
-        for key, value in [(key, value) for key, space in spaces.items() for value in space.ends]:
+        for key, value in [(key, value) for key, space in spaces.items() for value in space.values_to_check]:
             inject(self.fault, self.target, **{**self.arguments, **first, key: value})
 
 
 @dataclass(frozen=True)
-class Spaces:
+class TrialDrawSpaces:
     """All that each trial of a scenario draws. `faults`: by the injection's name. `level`: the level of chaos, with the
     injections of each value. `waits`: the time before a turn, by its number."""
 
@@ -129,14 +129,14 @@ class Spaces:
     def __bool__(self) -> bool:
         return bool(self.faults or self.level or self.waits)
 
-    def drawn(self, injections: Sequence[Injection], *, seed: int, number: int) -> Drawn:
+    def draw_plan(self, injections: Sequence[Injection], *, seed: int, number: int) -> DrawnPlan:
         """The plan of the trial with this number, from 0. The values have names such as "injection.parameter". The dice
         are named (seed, trial, injection, parameter), so a trial draws the same alone and among others."""
-        trial = nth_trial("", number, 1).key
+        trial = make_nth_trial_id("", number, 1).key
         drawn_injections: list[Injection] = []
         values: dict[str, Any] = {}
         if self.level is not None:
-            values[LEVEL] = self.level.draw(Dice(seed, "space", trial, "", LEVEL))
+            values[LEVEL] = self.level.draw_value(Dice(seed, "space", trial, "", LEVEL))
         of_levels = {injection.name for level in self.levels.values() for injection in level}
         of_level = {injection.name: injection for injection in self.levels.get(values.get(LEVEL, 0), ())}
         for injection in injections:
@@ -144,22 +144,22 @@ class Spaces:
                 drawn_injections += [of_level[injection.name]] if injection.name in of_level else []
                 continue
             if injection.name in self.faults:
-                injection, drawn_values = self.faults[injection.name].made(
+                injection, drawn_values = self.faults[injection.name].make_injection(
                     Dice(seed, "space", trial, injection.name), injection.name
                 )
                 values |= {f"{injection.name}.{key}": value for key, value in drawn_values.items()}
             drawn_injections.append(injection)
-        waits = {n: space.draw(Dice(seed, "space", trial, "", "wait", n)) for n, space in self.waits.items()}
+        waits = {n: space.draw_value(Dice(seed, "space", trial, "", "wait", n)) for n, space in self.waits.items()}
         values |= {f"turn {n}.after": wait for n, wait in waits.items()}
-        return Drawn(tuple(drawn_injections), values, waits)
+        return DrawnPlan(tuple(drawn_injections), values, waits)
 
 
-def parse_space(value: Any) -> Space | None:
+def parse_value_space(value: Any) -> Space | None:
     """The space that a value states, as in {from: 1, to: 5}, {choices: [1, 5]}, or a list with such entries; None if it
     states none. Raises ValueError: it is a mapping and no space, or has too many values."""
     if isinstance(value, list) and any(isinstance(entry, Mapping) for entry in value):
-        parts = tuple(entry if (space := parse_space(entry)) is None else space for entry in value)
-        if (count := prod(len(_ends_of(entry_space)) for entry_space in parts)) > CHOICES_MAX:
+        parts = tuple(entry if (space := parse_value_space(entry)) is None else space for entry in value)
+        if (count := prod(len(_list_values_to_check(entry_space)) for entry_space in parts)) > CHOICES_MAX:
             raise ValueError(f"its entries have {count} combinations: {CHOICES_MAX} at most")
         return ListSpace(parts)
     if not isinstance(value, Mapping):
@@ -181,7 +181,7 @@ def parse_space(value: Any) -> Space | None:
     raise ValueError("a value that each trial draws is {from: 1, to: 5} or {choices: [1, 5]}")
 
 
-def space_or_value(value: Any) -> Any:
+def parse_space_or_value(value: Any) -> Any:
     """The space of a checked value that states one; else the value itself."""
     return getattr(value, "space", value)
 
@@ -202,7 +202,7 @@ class RangeSpec(Strict, Generic[T]):
     high: T = Field(alias="to", description="the largest value")
 
     @model_validator(mode="after")
-    def _rises(self) -> Self:
+    def _check_order(self) -> Self:
         if not self.low < self.high:  # type: ignore[operator]
             raise ValueError("a range from a number to a larger one")
         return self
@@ -222,13 +222,13 @@ class ChoicesSpec(Strict, Generic[T]):
         return OneOf(tuple(self.choices))
 
 
-def value_tag(value: Any) -> str:
+def classify_value_spec(value: Any) -> str:
     """The tag of a value, of a range or of choices."""
     if isinstance(value, RangeSpec | ChoicesSpec):
         return "choices" if isinstance(value, ChoicesSpec) else "range"
     return "one" if not isinstance(value, Mapping) else "choices" if "choices" in value else "range"
 
 
-def choice_tag(value: Any) -> str:
+def classify_choice_spec(value: Any) -> str:
     """The tag of a value or of choices."""
     return "choices" if isinstance(value, ChoicesSpec) or (isinstance(value, Mapping) and "choices" in value) else "one"

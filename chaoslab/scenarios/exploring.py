@@ -10,42 +10,45 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.verdict.exposure import Exposure
+from chaoslab.analysis.verdict.exposure import FaultExposure
 from chaoslab.analysis.verdict.standing import OPEN_MAX
-from chaoslab.base.identity import digest
+from chaoslab.base.identity import hash_value
 from chaoslab.execution.explore import (
-    TRIALS,
     Exploration,
     ExploreArguments,
     FoundFailure,
     run_exploration,
-    shorten_prompt,
-    shrink_in_session,
+    shorten_failing_prompt,
+    shrink_trial_in_session,
 )
 from chaoslab.execution.exploring import SearchSession
-from chaoslab.execution.prove import arguments_after, build_proof, open_with_mitigation
+from chaoslab.execution.prove import build_proof, make_changed_arguments, open_mitigated_session
 from chaoslab.execution.trial import Trial
 from chaoslab.record.rulings import Rulings, RulingState
-from chaoslab.reports.page import count
-from chaoslab.scenarios._modules import use_modules
+from chaoslab.reports.page import format_count
+from chaoslab.scenarios._modules import isolate_folder_modules
 from chaoslab.scenarios.builder import injection_arguments
-from chaoslab.scenarios.lab_agent import LAB, lab_agent
+from chaoslab.scenarios.lab_agent import LAB, load_lab_agent
 from chaoslab.scenarios.load import apply_changes
-from chaoslab.scenarios.located import SUFFIXES, ProvesNothing, ScenarioError, read
-from chaoslab.scenarios.running import TrialRules, import_parts, one_line_errors, rule_trial, run
+from chaoslab.scenarios.located import SUFFIXES, ProvesNothing, ScenarioError, read_located_data
+from chaoslab.scenarios.running import (
+    TrialRules,
+    import_agent_and_options,
+    raise_one_line_errors,
+    rule_trial,
+    run_scenario,
+)
 from chaoslab.scenarios.scenario import BUDGET, Scenario
 from chaoslab.scenarios.spec import CommandSpec
-from chaoslab.scenarios.writing import write
+from chaoslab.scenarios.writing import write_scenario_file
 from chaoslab.search import causes
 from chaoslab.search.proof import Proof
-from chaoslab.search.variation import GOOD, Tried, Variation
+from chaoslab.search.variation import GOOD, TriedVariation, Variation
 
 SHOWN = 5
 """The most trials that an error names."""
 LEAST_S, WAITS = 20.0, 6
 """The deadline of a command: so many seconds at least, or so many waits of a fault."""
-PILOTS = 3
-"""The trials without faults that an estimate rests on."""
 FAULT_KEYS = ("faults", "chaos_level", "families", "variants", "explore", "slo", "pass_rate")
 """The keys that a saved failure has none of, or its own."""
 
@@ -63,15 +66,15 @@ class ScenarioSearch:
 
 @contextmanager
 def open_scenario_search(
-    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, mitigation: str = "", reset: str = ""
+    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, mitigation: str = ""
 ) -> Iterator[ScenarioSearch]:
     """A context with a search over a scenario. A trial fails if the scenario's requirements say so. `mitigation`: what
-    is tried around the agent's functions. `reset`: as in `explore`. Raises ScenarioError: something of the user's
-    cannot be imported or does not fit, or there is no baseline."""
+    is tried around the agent's functions. Raises ScenarioError: something of the user's cannot be imported or does not
+    fit, or there is no baseline."""
     spec = scenario.spec
     rules = TrialRules(spec.accept, scenario.expect, scenario.by_turn, bool(spec.operations))
 
-    def fails(trial: Trial) -> str:
+    def explain_failure(trial: Trial) -> str:
         ruling = rule_trial(rules, 1, trial)
         if ruling.state is not RulingState.FAILED:
             return ""
@@ -81,32 +84,31 @@ def open_scenario_search(
     seed = spec.seed if seed is None else seed
     standing = [injection for injection in scenario.injections if injection.name == BUDGET]
     with ExitStack() as stack:
-        stack.enter_context(one_line_errors(scenario))
+        stack.enter_context(raise_one_line_errors(scenario))
         if spec.agent == LAB:
             agent, options = LAB, dict[str, Any](seed=seed)
-            stack.enter_context(use_modules(scenario.folder))
-            trials = lab_agent().session(scenario, seed=seed, jobs=jobs, fails=fails)
+            stack.enter_context(isolate_folder_modules(scenario.folder))
+            trials = load_lab_agent().open_search_session(scenario, seed=seed, jobs=jobs, fails=explain_failure)
         else:
-            stack.enter_context(use_modules(scenario.folder, spec.dotted))
-            agent, options = import_parts(scenario)
+            stack.enter_context(isolate_folder_modules(scenario.folder, spec.dotted_names))
+            agent, options = import_agent_and_options(scenario, jobs=jobs)
             options |= {"faults": (), "seed": seed}
             if isinstance(spec.agent, CommandSpec):  # in real time a twin acts, so nothing else asks for one
                 options["twin"] = spec.effects is None
-                agent.reset = reset
             arguments = ExploreArguments(agent, scenario.prompt, **options)
-            trials = open_with_mitigation(
-                arguments, mitigation, jobs=jobs, in_child=True, standing=standing, fails=fails
+            trials = open_mitigated_session(
+                arguments, mitigation, jobs=jobs, in_child=True, standing=standing, fails=explain_failure
             )
         search = ScenarioSearch(stack.enter_context(trials), agent, options)
-        rules, search.left_out = _keep_met_rules(rules, search.session)
+        rules, search.left_out = _keep_rules_met_unfaulted(rules, search.session)
         yield search
 
 
-def _keep_met_rules(rules: TrialRules, trials: SearchSession) -> tuple[TrialRules, list[str]]:
+def _keep_rules_met_unfaulted(rules: TrialRules, trials: SearchSession) -> tuple[TrialRules, list[str]]:
     """The requirements that the trial without faults meets, since others were made for a fault, and the rest in
     words."""
     # First without faults: what it does not meet nobody can ask of the others.
-    ((_, baseline),) = trials.run([Variation()])
+    ((_, baseline),) = trials.run_variations([Variation()])
     missed = rule_trial(rules, 1, baseline).missed
     missed_keys = {(missed_item.turn, id(missed_item.assertion)) for missed_item in missed}
     # By identity, since two assertions may be equal and of different turns.
@@ -122,16 +124,14 @@ def _keep_met_rules(rules: TrialRules, trials: SearchSession) -> tuple[TrialRule
     ]
 
 
-def explore(
-    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, changed: Sequence[str] = (), reset: str = "",
-    **budget: Any,
-) -> Exploration:  # fmt: skip
-    """Explores a scenario; one in real time by single faults alone. `changed`: values in place of the file's. `reset`:
-    a shell's command before each trial of a command. `budget`: the further arguments of `lab.explore`. Raises
-    ScenarioError: as `open_scenario_search`."""
-    with open_scenario_search(scenario, seed=seed, jobs=jobs, reset=reset) as search:
+def explore_scenario(
+    scenario: Scenario, *, seed: int | None = None, jobs: int = 1, changed: Sequence[str] = (), **budget: Any
+) -> Exploration:
+    """Explores a scenario; one in real time by single faults alone. `changed`: values in place of the file's.
+    `budget`: the further arguments of `lab.explore`. Raises ScenarioError: as `open_scenario_search`."""
+    with open_scenario_search(scenario, seed=seed, jobs=jobs) as search:
         # The command line counts more than the file.
-        own_budget = {} if scenario.spec.explore is None else scenario.spec.explore.budget
+        own_budget = {} if scenario.spec.explore is None else scenario.spec.explore.stated_arguments
         budget_given = {name: value for name, value in budget.items() if value is not None}
         arguments = ExploreArguments(
             search.agent, scenario.prompt, **{**search.options, **own_budget, **budget_given, "jobs": jobs}
@@ -143,23 +143,23 @@ def explore(
         return exploration
 
 
-def explain_unproven(trials: Sequence[Tried]) -> str:
+def explain_unproven_search(trials: Sequence[TriedVariation]) -> str:
     """The reason why trials of a search, none of which failed, prove nothing: no fault was met, or too many are open;
     empty if they do."""
-    exposure, faulted = Exposure(), [tried for tried in trials if tried.variation.injections]
+    exposure, faulted = FaultExposure(), [tried for tried in trials if tried.variation.injections]
     for tried in faulted:
-        exposure.add(met=bool(tried.met), held=tried.held)
+        exposure.add_trial(met=bool(tried.met), held=tried.held)
     if not faulted:
         return "no call was made that a fault could hit"
-    if exposure.nothing:
-        return exposure.nothing
-    open_ = [tried for tried in faulted if tried.void]
+    if exposure.no_proof_reason:
+        return exposure.no_proof_reason
+    open_ = [tried for tried in faulted if tried.is_inconclusive]
     if len(open_) <= OPEN_MAX * len(faulted):
         return ""
-    return f"{len(open_)} of {count(len(faulted), 'trial')} with faults are open: {open_[0].why}"
+    return f"{len(open_)} of {format_count(len(faulted), 'trial')} with faults are open: {open_[0].why}"
 
 
-def prove(
+def rerun_exploration_on_change(
     scenario: Scenario,
     changed_scenario: Scenario,
     exploration: Exploration,
@@ -175,15 +175,17 @@ def prove(
     change_text = mitigation or f"{changed_scenario.spec.agent or changed_scenario.spec.fresh}"
 
     @contextmanager
-    def open_changed() -> Iterator[SearchSession]:
+    def open_changed_search() -> Iterator[SearchSession]:
         with open_scenario_search(changed_scenario, seed=seed, jobs=jobs, mitigation=mitigation) as search:
             yield search.session
 
     assert exploration.asked is not None
-    return build_proof(exploration.trials, change_text, open_changed, arguments_after(exploration, exploration.asked))
+    return build_proof(
+        exploration.trials, change_text, open_changed_search, make_changed_arguments(exploration, exploration.asked)
+    )
 
 
-def save_failures(
+def save_failure_scenarios(
     scenario: Scenario, exploration: Exploration, folder: Path, *, changed: Sequence[str] = ()
 ) -> list[Path]:
     """Writes each root cause as a scenario of one trial, which `chaoslab test` runs. One that is there is left alone:
@@ -196,7 +198,9 @@ def save_failures(
     folder.mkdir(parents=True, exist_ok=True)
     full_data = (
         # The file as it was written, so that a saved failure has its words.
-        apply_changes(read(Path(scenario.file)), changed).data if _is_file(scenario) else _scenario_data(scenario)
+        apply_changes(read_located_data(Path(scenario.file)), changed).data
+        if _comes_from_file(scenario)
+        else _make_scenario_data(scenario)
     )
     data = {key: value for key, value in full_data.items() if key not in FAULT_KEYS}
     # What the trial without faults misses too would fail the saved one for ever.
@@ -206,16 +210,19 @@ def save_failures(
     paths = []
     for failure in exploration.failures:
         # A digest, since two failures may have one name.
-        suffix = digest(failure.variation.to_json())[:6]
+        suffix = hash_value(failure.variation.to_json())[:6]
         root = failure.root
-        path = folder / f"{_slug(scenario.name)}-{_slug(f'{root.symptom} {root.operation}')[:60]}-{suffix}.chaos.yml"
+        path = (
+            folder
+            / f"{_make_slug(scenario.name)}-{_make_slug(f'{root.symptom} {root.operation}')[:60]}-{suffix}.chaos.yml"
+        )
         paths.append(path)
         if path.exists():
             continue
         twin = failure.trial.twin
         if isinstance(scenario.spec.agent, CommandSpec) and scenario.spec.effects is None and twin is not None:
             data["effects"] = twin.effects  # in real time no twin is run for a scenario
-        write(
+        write_scenario_file(
             {
                 **data,
                 # Characters that a file's name or YAML could take for more.
@@ -236,11 +243,11 @@ def save_failures(
     return paths
 
 
-def _order_by_moment(failure: FoundFailure) -> dict[int, list[str]]:
+def _make_order_entry(failure: FoundFailure) -> dict[int, list[str]]:
     return {moment: list(names) for moment, names in failure.variation.order or ()}
 
 
-def _prompt_entry(failure: FoundFailure) -> tuple[str, str]:
+def _make_prompt_entry(failure: FoundFailure) -> tuple[str, str]:
     """The key of a scenario for what is asked, and its value as JSON."""
     if isinstance(failure.prompt, str):
         return "prompt", json.dumps(failure.prompt, ensure_ascii=False)
@@ -256,72 +263,72 @@ def _list_turns(failure: FoundFailure) -> list[Any]:
     ]
 
 
-def _is_file(scenario: Scenario) -> bool:
+def _comes_from_file(scenario: Scenario) -> bool:
     return Path(scenario.file).suffix in SUFFIXES
 
 
-def is_named(scenario: Scenario) -> bool:
+def is_agent_given_by_name(scenario: Scenario) -> bool:
     """True for the scenario of an agent that was given as module:name (`make_agent_scenario`)."""
     return bool(scenario.file) and scenario.file in (scenario.spec.agent, scenario.spec.fresh)
 
 
-def _scenario_data(scenario: Scenario) -> dict[str, Any]:
+def _make_scenario_data(scenario: Scenario) -> dict[str, Any]:
     """The scenario of an agent that was given as module:name or as a command, as a file has it."""
     spec = scenario.spec
     kind, agent = ("agent", spec.agent) if spec.agent else ("fresh", spec.fresh)
     data: dict[str, Any] = {"name": spec.name, kind: agent, "prompt": scenario.prompt}
     if isinstance(spec.agent, CommandSpec):
         data |= {
-            "agent": {"command": [*spec.agent.command]},
+            **spec.model_dump(include={"agent", "resume_with", "resumes"}, exclude_unset=True),
             "timeout": spec.timeout,
             "deadline": spec.deadline,
+            **({"proxy": True} if spec.proxy else {}),  # type: ignore[attr-defined]  # a field that is made of options
         }
     lists = {"tools": [*spec.tools], "reads": [*spec.reads], "upstreams": {**spec.upstreams}}
     return {**data, **{key: names for key, names in lists.items() if names}}
 
 
-def _slug(text: str) -> str:
+def _make_slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def build_rerun_command(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[str] = ()) -> str:
     """The command that runs a failure again. `changed`: values in place of the file's."""
-    if scenario.folder is None or (isinstance(scenario.spec.agent, CommandSpec) and not _is_file(scenario)):
+    if scenario.folder is None or (isinstance(scenario.spec.agent, CommandSpec) and not _comes_from_file(scenario)):
         return ""
     faults = json.dumps([injection_arguments(entry) for entry in failure.variation.injections], ensure_ascii=False)
     arguments = ["chaoslab", "test", scenario.file, "--trial", str(failure.trial.number)]
-    arguments += ["--prompt", str(scenario.prompt)] if is_named(scenario) else []
+    arguments += ["--prompt", str(scenario.prompt)] if is_agent_given_by_name(scenario) else []
     arguments += ["--set", f"faults={faults}"]
     own_keys = {"faults", "order", "prompt" if failure.prompt is not None else ""}
     arguments += [word for entry in changed if entry.partition("=")[0] not in own_keys for word in ("--set", entry)]
     if failure.variation.order:
-        arguments += ["--set", f"order={json.dumps(_order_by_moment(failure), ensure_ascii=False)}"]
+        arguments += ["--set", f"order={json.dumps(_make_order_entry(failure), ensure_ascii=False)}"]
     if failure.prompt is not None:
-        arguments += ["--set", "{}={}".format(*_prompt_entry(failure))]
+        arguments += ["--set", "{}={}".format(*_make_prompt_entry(failure))]
     arguments += ["--seed", str(failure.trial.seed)] if failure.trial.seed != scenario.spec.seed else []
     return shlex.join([*arguments, *(["-k", scenario.variant] if scenario.variant else [])])
 
 
-def to_plain(exploration: Exploration) -> dict[str, Any]:
+def exploration_to_json(exploration: Exploration) -> dict[str, Any]:
     """The findings, as JSON values."""
     return {
         "tried": len(exploration.trials),
         "seconds": round(exploration.seconds, 3),
         "ended": exploration.ended,
         "failures": [
-            failure_to_plain(entry, exploration.commands.get(entry.cause, "")) for entry in exploration.failures
+            failure_to_json(entry, exploration.commands.get(entry.cause, "")) for entry in exploration.failures
         ],
         "by_itself": [vars(entry) for entry in exploration.by_itself],
         "unconfirmed": [
-            {"cause": causes.cause_text(entry.tried), **vars(entry.contrast)} for entry in exploration.unconfirmed
+            {"cause": causes.describe_cause(entry.tried), **vars(entry.contrast)} for entry in exploration.unconfirmed
         ],
         "map": exploration.map.data(),
     }
 
 
-def failure_to_plain(failure: FoundFailure, rerun_command: str) -> dict[str, Any]:
+def failure_to_json(failure: FoundFailure, rerun_command: str) -> dict[str, Any]:
     """A failure as JSON values. `rerun_command`: the command that runs it again."""
-    shares = {"faults": failure.shares, "calls": failure.by_call}
     return {
         "outcome": failure.outcome,
         "cause": failure.cause,
@@ -337,7 +344,6 @@ def failure_to_plain(failure: FoundFailure, rerun_command: str) -> dict[str, Any
         "others": len(failure.others),
         "faults": [injection_arguments(injection) for injection in failure.faults],
         "order": [[moment, list(names)] for moment, names in failure.variation.order or ()],
-        "shares": {name: [vars(share) for share in share_list] for name, share_list in shares.items()},
         "again": rerun_command,
     }
 
@@ -347,15 +353,15 @@ def make_agent_scenario(dotted: str, prompt: str | None, changed: Sequence[str] 
     such name, nothing is asked, or no tool is found."""
     from chaoslab.scenarios.agent_tools import find_tools
     from chaoslab.scenarios.builder import scenario
-    from chaoslab.scenarios.scenario import module_folders
-    from chaoslab.scenarios.sources import explain_lost
+    from chaoslab.scenarios.scenario import list_module_folders
+    from chaoslab.scenarios.sources import explain_missing_module
 
     if dotted.count(":") != 1:
         raise ScenarioError(f"{dotted} is no scenario's file and no module:name of an agent")
     if not prompt:
         raise ScenarioError(f"{dotted} has to be asked something: give --prompt, or a scenario's file")
-    agent_tools = find_tools(dotted, module_folders(None))
-    if reason := explain_lost(dotted, module_folders(None)):
+    agent_tools = find_tools(dotted, list_module_folders(None))
+    if reason := explain_missing_module(dotted, list_module_folders(None)):
         raise ScenarioError(f"{dotted}: {reason}")
     if not agent_tools.changes and not agent_tools.reads:
         raise ScenarioError(
@@ -371,16 +377,30 @@ def make_agent_scenario(dotted: str, prompt: str | None, changed: Sequence[str] 
 
 
 def make_command_scenario(
-    command: Sequence[str], routes: Sequence[str], prompt: str | None, *, wait_s: float, changed: Sequence[str] = ()
+    command: Sequence[str],
+    routes: Sequence[str],
+    prompt: str | None,
+    *,
+    wait_s: float,
+    proxy: bool = False,
+    reset: str = "",
+    resume: Sequence[str] = (),
+    resumes: int = 1,
+    changed: Sequence[str] = (),
 ) -> tuple[Scenario, ...]:
     """The scenario of a command with its services behind a gateway, in real time. `routes`: as in
-    "crm=http://127.0.0.1:9000". `wait_s`: the longest wait that a fault may cause in one attempt. Raises ScenarioError:
-    a route is none, or something else is wrong."""
+    "crm=http://127.0.0.1:9000". `wait_s`: the longest wait that a fault may cause in one attempt. `proxy`: see
+    `RunOptions`. `reset`: a shell's command before each trial. `resume`: what goes on, at most `resumes` times, when
+    a fault has killed the command. Raises ScenarioError: a route is none, or something else is wrong."""
     from chaoslab.scenarios.builder import scenario
 
     if not routes:
         raise ScenarioError("a command is explored at its services: give --route NAME=URL for each")
-    builder = scenario(Path(command[-1]).stem).agent(command=command).ask(prompt or "Go.")
+    builder = scenario(Path(command[-1]).stem).agent(command=command, reset=reset).ask(prompt or "Go.")
+    if resume:
+        builder = builder.resume_with(command=resume, resumes=resumes)
+    elif not resumes:
+        builder = builder.set(resumes=resumes)
     for route in routes:
         name, equals, url = route.partition("=")
         if not equals:
@@ -389,46 +409,21 @@ def make_command_scenario(
             )
         builder = builder.upstream(name, url)
     # A fault may make it wait at several calls.
-    builder = builder.set(timeout=wait_s, deadline=max(LEAST_S, WAITS * wait_s))
+    builder = builder.set(timeout=wait_s, deadline=max(LEAST_S, WAITS * wait_s), proxy=proxy)
     return builder.within("", Path()).check(changed=changed)
 
 
-def estimate(scenario: Scenario, *, seed: int | None, trials: int | None, tries: Sequence[str] | None) -> str:
-    """The cost of an exploration, in one line: by its trial without faults, run a few times."""
-    from chaoslab.base.clock import system
-    from chaoslab.core.events import Usage
-    from chaoslab.search.variation import Known
-
-    with open_scenario_search(scenario, seed=seed) as search:
-        session = search.session
-        began_s = system.monotonic()
-        *_, (calm, trial) = session.tried([Variation()] * PILOTS, "calm")
-        each_s = (system.monotonic() - began_s) / PILOTS
-        probes, _ = session.probes(tries or ())
-        tried_so_far = Known(calm, probes, seed=trial.seed)
-        singles = sum(len(tried_so_far.probes.get(site.target, ())) for site in calm.sites)
-        usages = [event for _, event in trial.history.of(Usage)]
-    trial_max = trials or TRIALS
-    text = f"{count(len(calm.sites), 'call')}, {singles} single faults, at most {trial_max} trials; about "
-    text += f"{each_s * min(singles, trial_max):.1f} s for the single faults, {each_s * trial_max:.1f} s for all"
-    if usages:
-        tokens = sum(event.prompt_tokens + event.completion_tokens for event in usages)
-        text += f"; {tokens} tokens a trial, {tokens * trial_max} for all"
-        text += ", none of them paid for: no real model answers in virtual time"
-    return text
-
-
-def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> FoundFailure:
+def shrink_failing_trial(scenario: Scenario, number: int, *, seed: int | None = None) -> FoundFailure:
     """A cause of a trial of the scenario that fails, shrunk. `number`: from 1. Raises ScenarioError: it does not
     fail, or does not happen again with its faults stated one by one."""
-    (ruling,) = run(scenario, seed=seed, only=number, apart=True)
+    (ruling,) = run_scenario(scenario, seed=seed, only=number, apart=True)
     if ruling.held and ruling.state is not RulingState.FAILED:
         raise ProvesNothing(f"{scenario.name}: trial {number} proves nothing: its faults were held back: {ruling.held}")
     if ruling.state is not RulingState.FAILED:
         reason = f", {ruling.reasons[0]}" if ruling.reasons else ""
         raise ScenarioError(f"{scenario.name}: trial {number} is no failure to shrink: it is {ruling.state}{reason}")
     with open_scenario_search(scenario, seed=seed) as search:
-        failure = shrink_in_session(search.session, ruling.trial)
+        failure = shrink_trial_in_session(search.session, ruling.trial)
     if scenario.by_turn:  # they name turns by number
         return failure
 
@@ -437,7 +432,7 @@ def shrink(scenario: Scenario, number: int, *, seed: int | None = None) -> Found
         with open_scenario_search(replace(scenario, prompt=prompt), seed=seed) as search:
             yield search.session
 
-    return shorten_prompt(failure, scenario.prompt, open_with_prompt)
+    return shorten_failing_prompt(failure, scenario.prompt, open_with_prompt)
 
 
 def find_rerun_arguments(folder: Path, trial: str) -> list[str]:
@@ -461,15 +456,15 @@ def find_rerun_arguments(folder: Path, trial: str) -> list[str]:
 
 def render_pytest(scenario: Scenario, failure: FoundFailure, *, changed: Sequence[str] = ()) -> str:
     """A test for pytest that is red until the failure is mended, as text."""
-    name = re.sub(r"[^a-z0-9]+", "_", causes.name_variation(failure.variation).lower()).strip("_")[:70]
+    name = re.sub(r"[^a-z0-9]+", "_", causes.describe_variation(failure.variation).lower()).strip("_")[:70]
     keys: dict[str, Any] = {key: value for key, _, value in (entry.partition("=") for entry in changed)}
     lines = ["import chaoslab as lab", "", "", f"def test_{name}():", "    faults = ["]
     lines += [f"        {injection_arguments(entry)!r}," for entry in failure.faults]
     lines.append("    ]")
     if failure.variation.order:
-        keys["order"] = _order_by_moment(failure)
+        keys["order"] = _make_order_entry(failure)
     if failure.prompt is not None:
-        key, value = _prompt_entry(failure)
+        key, value = _make_prompt_entry(failure)
         keys[key] = json.loads(value)
     suffix = "".join(f", {key}={value!r}" for key, value in keys.items())
     trials = failure.trial.number if failure.trial.drew else 1  # the last has its chance

@@ -7,7 +7,7 @@ from pathlib import Path
 PATTERNS = ("*.chaos.yaml", "*.chaos.yml", "*.chaos.json", "*.chaos.toml")
 
 
-def is_python(name: str) -> bool:
+def is_python_source(name: str) -> bool:
     """True for FILE.py and module:name."""
     from chaoslab.scenarios.spec import DOTTED
 

@@ -36,7 +36,9 @@ def render_document(cases: Sequence[Case]) -> str:
     suites = Element("testsuites")
     for group in dict.fromkeys(case.place for case in cases):
         group_cases = [case for case in cases if case.place == group]
-        suite = SubElement(suites, "testsuite", name=_clean(group_cases[0].suite), tests=str(len(group_cases)))
+        suite = SubElement(
+            suites, "testsuite", name=_replace_invalid_chars(group_cases[0].suite), tests=str(len(group_cases))
+        )
         for kind, state in (("failures", RulingState.FAILED), ("errors", RulingState.INVALID)):
             suite.set(kind, str(sum(case.state is state for case in group_cases)))
         for case in group_cases:
@@ -51,37 +53,47 @@ def render_junit(results: Sequence[Result], options: Sequence[str] = ()) -> str:
     return render_document([_build_case(result, options) for result in results])
 
 
-def write(results: Sequence[Result], path: Path, options: Sequence[str] = ()) -> None:
+def write_junit(results: Sequence[Result], path: Path, options: Sequence[str] = ()) -> None:
     """Writes the file. Raises OSError: it cannot be written."""
     write_file(render_junit(results, options), path)
 
 
 def _build_case(result: Result, options: Sequence[str]) -> Case:
     scenario = result.scenario
-    counts = {str(state): result.count(state) for state in RulingState}
+    counts = {str(state): result.count_trials_in_state(state) for state in RulingState}
     return Case(
-        (scenario.file, scenario.spec.name), scenario.spec.name, scenario.file or scenario.spec.name,
-        scenario.variant or scenario.spec.name, result.took_s, result.state,
+        (scenario.file, scenario.spec.name),
+        scenario.spec.name,
+        scenario.file or scenario.spec.name,
+        scenario.variant or scenario.spec.name,
+        result.took_s,
+        result.state,
         render_result(result, given=options) if result.state in KINDS else "",
         {
-            "trials": len(result.rulings), "met_a_fault": result.met, **counts,
+            "trials": len(result.rulings),
+            "met_a_fault": result.met,
+            **counts,
             "virtual_seconds": f"{sum(ruling.trial.seconds for ruling in result.rulings):.6f}",
         },
-    )  # fmt: skip
+    )
 
 
 def _add_case(suite: Element, case: Case) -> None:
     element = SubElement(
-        suite, "testcase", classname=_clean(case.classname), name=_clean(case.name), time=f"{case.took_s:.6f}"
+        suite,
+        "testcase",
+        classname=_replace_invalid_chars(case.classname),
+        name=_replace_invalid_chars(case.name),
+        time=f"{case.took_s:.6f}",
     )
     properties = SubElement(element, "properties")
     for key, value in case.properties.items():
         SubElement(properties, "property", name=key, value=str(value))
     if case.state in KINDS:
         head, _, rest = case.told.partition("\n")
-        problem = SubElement(element, KINDS[case.state], type=str(case.state), message=_clean(head))
-        problem.text = _clean(f"\n{rest}\n")
+        problem = SubElement(element, KINDS[case.state], type=str(case.state), message=_replace_invalid_chars(head))
+        problem.text = _replace_invalid_chars(f"\n{rest}\n")
 
 
-def _clean(text: str) -> str:
+def _replace_invalid_chars(text: str) -> str:
     return _NO_XML.sub("\ufffd", text)

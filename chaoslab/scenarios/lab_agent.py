@@ -31,26 +31,33 @@ class LabAgent(Protocol):
 
     TARGETS: Sequence[str]
 
-    def check(self, spec: ScenarioSpec, say: Say) -> None:
+    def check_scenario(self, spec: ScenarioSpec, say: Say) -> None:
         """Tells the keys that do not go with the lab's agent."""
 
     def check_faults(self, injections: Sequence[Injection], say: Say, *, turns: int) -> None:
         """Tells the faults that its services cannot meet in a conversation of so many turns."""
 
-    def trials(
-        self, scenario: Scenario, numbers: Sequence[int], *, seed: int, jobs: int, logs: Path | None, apart: bool,
+    def run_trials(
+        self,
+        scenario: Scenario,
+        numbers: Sequence[int],
+        *,
+        seed: int,
+        jobs: int,
+        logs: Path | None,
+        apart: bool,
         keep: str = "all",
-    ) -> Generator[Trial, None, None]:  # fmt: skip
+    ) -> Generator[Trial, None, None]:
         """The trials with these numbers, from 0."""
 
-    def session(
+    def open_search_session(
         self, scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial], str]
     ) -> AbstractContextManager[SearchSession]:
         """A context with the trials of a search, without the scenario's faults."""
 
 
 @cache
-def lab_agent() -> LabAgent:
+def load_lab_agent() -> LabAgent:
     """The lab's agent. Raises Incomplete: the package was installed without its entry point, as by an older version."""
     from importlib.metadata import entry_points  # 35 ms, which few commands need
 

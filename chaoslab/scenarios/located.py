@@ -55,7 +55,7 @@ class Located:
     marks: dict[Path_, tuple[int, int]] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
 
-    def error(self, path: Sequence[str | int], text: str) -> ScenarioError:
+    def make_error(self, path: Sequence[str | int], text: str) -> ScenarioError:
         """The error about the value at this path, or about the nearest one around it. It names the path where no places
         are known."""
         nearest, text = tuple(path), " ".join(text.split())
@@ -70,7 +70,7 @@ class Located:
         return ScenarioError(f"{position}: {text}")
 
 
-def read(path: Path) -> Located:
+def read_located_data(path: Path) -> Located:
     """The data of a file. Raises ScenarioError: it cannot be read, or is not what its suffix says."""
     name = str(path)
     if path.suffix not in SUFFIXES and not path.exists():
@@ -95,17 +95,17 @@ def read(path: Path) -> Located:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{name}: it is no UTF-8 text (byte {error.start} cannot be read)") from None
-    return parse(text, name, suffix=path.suffix)
+    return parse_located_data(text, name, suffix=path.suffix)
 
 
-def parse(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALUES_MAX) -> Located:
+def parse_located_data(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALUES_MAX) -> Located:
     """The data of a text. `values_max`: of YAML. Raises ScenarioError: it cannot be read."""
     if "\0" in text:
         raise ScenarioError(f"{file}: it is no text (it has a zero byte)")
     if suffix not in (".json", ".toml") or not text.strip():
-        return _Yaml(file, values_max).located(text)
+        return _YamlParser(file, values_max).parse(text)
     try:
-        return _check_bounds((_parse_toml if suffix == ".toml" else _parse_json)(text, file))
+        return _check_limits_and_convert((_parse_toml if suffix == ".toml" else _parse_json)(text, file))
     except RecursionError:
         raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
 
@@ -146,30 +146,30 @@ def _parse_toml(text: str, file: str) -> Located:
         raise ScenarioError(f"{position}: this is no TOML: {str(error).partition(' (at ')[0]}") from None
 
 
-def _check_bounds(located: Located) -> Located:
+def _check_limits_and_convert(located: Located) -> Located:
     """The same with moments as texts. Raises ScenarioError: it has too many values, is too deep, or has a number that
     is none."""
     count = 0
 
-    def convert(value: Any, path: Path_) -> Any:
+    def convert_value(value: Any, path: Path_) -> Any:
         nonlocal count
         count += 1
         if count > VALUES_MAX:
-            raise located.error(path, f"it has more than {VALUES_MAX} values")
+            raise located.make_error(path, f"it has more than {VALUES_MAX} values")
         if len(path) + isinstance(value, dict | list) > DEPTH_MAX:
-            raise located.error(path, f"it is nested more than {DEPTH_MAX} deep")
+            raise located.make_error(path, f"it is nested more than {DEPTH_MAX} deep")
         if isinstance(value, dict):
-            return {key: convert(item, (*path, key)) for key, item in value.items()}
+            return {key: convert_value(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, list):
-            return [convert(item, (*path, n)) for n, item in enumerate(value)]
+            return [convert_value(item, (*path, n)) for n, item in enumerate(value)]
         if isinstance(value, float) and not math.isfinite(value):
-            raise located.error(path, f"{value} is no number to reckon with")
+            raise located.make_error(path, f"{value} is no number to reckon with")
         return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
-    return replace(located, data=convert(located.data, ()))
+    return replace(located, data=convert_value(located.data, ()))
 
 
-class _Yaml:
+class _YamlParser:
     """Makes plain data of a YAML text."""
 
     def __init__(self, file: str, values_max: int) -> None:
@@ -177,7 +177,7 @@ class _Yaml:
         self.marks: dict[Path_, tuple[int, int]] = {}
         self.open: list[yaml.Node] = []
 
-    def located(self, text: str) -> Located:
+    def parse(self, text: str) -> Located:
         import yaml
 
         # libyaml is far faster, and not in every build of PyYAML.
@@ -200,41 +200,41 @@ class _Yaml:
         except RecursionError:
             raise ScenarioError(f"{self.file}: it is nested more than {DEPTH_MAX} deep") from None
         if second is not None:
-            raise self._error(second, "a second document begins here: a file holds one scenario")
+            raise self._make_error(second, "a second document begins here: a file holds one scenario")
         if root is None:
             raise ScenarioError(f"{self.file}: it is empty")
-        return Located(self.file, self._value(root, (), root), self.marks)
+        return Located(self.file, self._convert_node(root, (), root), self.marks)
 
-    def _error(self, node: yaml.Node, text: str) -> ScenarioError:
+    def _make_error(self, node: yaml.Node, text: str) -> ScenarioError:
         return ScenarioError(f"{self.file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}: {text}")
 
-    def _value(self, node: yaml.Node, path: Path_, marked: yaml.Node) -> Any:
+    def _convert_node(self, node: yaml.Node, path: Path_, marked: yaml.Node) -> Any:
         """The plain data of a node. `marked`: the node whose place is told of it, a mapping's key or itself."""
         import yaml
 
         self.values += 1
         if self.values > self.values_max:
-            raise self._error(node, f"it has more than {self.values_max} values, aliases expanded")
+            raise self._make_error(node, f"it has more than {self.values_max} values, aliases expanded")
         if len(path) > DEPTH_MAX:
-            raise self._error(node, f"it is nested more than {DEPTH_MAX} deep")
+            raise self._make_error(node, f"it is nested more than {DEPTH_MAX} deep")
         if any(node is outer for outer in self.open):
-            raise self._error(node, "an alias stands inside of what it stands for")
+            raise self._make_error(node, "an alias stands inside of what it stands for")
         if node.tag not in PLAIN:
-            raise self._error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
+            raise self._make_error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
         self.marks[path] = (marked.start_mark.line + 1, marked.start_mark.column + 1)
         if isinstance(node.value, str):
             return self._read_scalar(node)
         self.open.append(node)
         if isinstance(node, yaml.SequenceNode):
-            value: Any = [self._value(child, (*path, n), child) for n, child in enumerate(node.value)]
+            value: Any = [self._convert_node(child, (*path, n), child) for n, child in enumerate(node.value)]
         else:
             value = {}
             for key, child in node.value:
                 if not isinstance(key.value, str):
-                    raise self._error(key, "a key should be a text")
+                    raise self._make_error(key, "a key should be a text")
                 if key.value in value:
-                    raise self._error(key, f"'{key.value[:60]}' stands here twice")
-                value[key.value] = self._value(child, (*path, key.value), key)
+                    raise self._make_error(key, f"'{key.value[:60]}' stands here twice")
+                value[key.value] = self._convert_node(child, (*path, key.value), key)
         self.open.pop()
         return value
 
@@ -256,7 +256,7 @@ class _Yaml:
         except ValueError:  # 1:30, or 017
             return text
         if not math.isfinite(value):
-            raise self._error(node, f"{text[:20]} is no number to reckon with")
+            raise self._make_error(node, f"{text[:20]} is no number to reckon with")
         return value
 
 

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from chaoslab.base.extras import find_origin
-from chaoslab.base.json_text import encoded
+from chaoslab.base.extras import read_install_origin
+from chaoslab.base.json_text import encode_text
 from chaoslab.scenarios import _example
 from chaoslab.scenarios.agent_tools import AgentTools, find_tools
-from chaoslab.scenarios.scenario import module_folders
+from chaoslab.scenarios.scenario import list_module_folders
 from chaoslab.scenarios.sources import find_function_name
 from chaoslab.scenarios.spec import DOTTED
 
 PROMPT = "Hello."
 SCENARIO = """\
-# What must hold when the shop's API fails. `chaoslab test` runs it, `chaoslab check` only reads it.
+# The agent when the shop's API fails. `chaoslab test` runs this file, `chaoslab check` validates it.
 name: refund
 description: A refund is paid once, and the answer says what happened.
 fresh: {module}:careful   # try {module}:naive
@@ -25,23 +25,23 @@ tools: [{module}:refund]
 reads: [{module}:get_order]
 state: {module}:books
 prompt: Refund order 17.
-# the words by which an answer admits that something was not done, or that it cannot tell
+# words by which an answer admits that something was not done, or that it cannot tell
 says: {{"*": {{undone: "could not|unable to", unsure: "may have|could not (?:tell|confirm)"}}}}
 faults:
-  - {{fault: lost_reply, target: refund, chance: 0.3}}              # done, and the answer is lost
+  - {{fault: lost_reply, target: refund, chance: 0.3}}              # done, but the reply is lost
   - {{fault: timeout_before_effect, target: get_order, chance: 0.2}}
 expect:
   - max_calls: 8
 trials: 50
 """
 THEIRS = """\
-# What must hold when the tools of the agent fail. `chaoslab test` runs it, `chaoslab check` only reads it.
+# The agent when its tools fail. `chaoslab test` runs this file, `chaoslab check` validates it.
 name: {name}
 {kind}: {agent}
 tools: [{changes}]   # your functions that change something{guessed}
 reads: [{reads}]   # your functions that only read
 {model}prompt: {prompt}   # words that make the agent call its tools
-# the words by which an answer admits that something was not done, or that it cannot tell
+# words by which an answer admits that something was not done, or that it cannot tell
 says: {{"*": {{undone: "could not|unable to", unsure: "may have|could not (?:tell|confirm)"}}}}
 {faults}
 expect:
@@ -50,16 +50,16 @@ trials: 20
 """
 NO_FAULTS = "faults: []   # as in {fault: lost_reply, target: refund, chance: 0.3}; `chaoslab faults` lists them"
 MODEL = """\
-services: {{{hosts}}}   # a model by script: it needs no key, and its arguments were guessed
+services: {{{hosts}}}   # a scripted model, which needs no key; its arguments were guessed
 models: [{models}]
 """
 NO_MODEL = """\
-# It asks a model. In virtual time one has to answer: lab.scripted(…), lab.recorded(…) or lab.offline_model(), by name
+# The agent asks a model. In virtual time, name one that answers: lab.scripted(…), lab.recorded(…), lab.offline_model()
 # services: {{{host}: my_model:model}}
 # models: [{host}]
 """
 MY_MODEL = '''\
-"""The agent's model under chaos: a script, which calls each tool once and says when a tool has failed."""
+"""The agent's model under chaos: a script that calls each tool once, and says so if a tool fails."""
 
 import os
 
@@ -131,15 +131,19 @@ jobs:
   chaos:
     runs-on: ubuntu-latest
 {repository}    steps:
-      - uses: actions/checkout@v4
-      - uses: actions/setup-python@v5
+      - uses: actions/checkout@v6
+      - uses: actions/setup-python@v6
         with: {{python-version: "3.13"}}
       - run: pip install "chaoslab{place}" pytest
       - run: chaoslab test
       - run: python -m pytest
-      - uses: actions/upload-artifact@v4   # the reports: one HTML file for each scenario
+      - uses: actions/upload-artifact@v7   # the reports: one HTML file for each scenario
         if: always()
-        with: {{name: chaos-reports, path: logs}}
+        with:
+          name: chaos-reports
+          path: |
+            logs
+            !logs/latest
 """
 
 WITHOUT_TEST = WORKFLOW.replace('" pytest\n', '"\n').replace("      - run: python -m pytest\n", "")
@@ -148,12 +152,12 @@ REPOSITORY = """\
     env:
       CHAOSLAB: {address}
 """
-UNKNOWN = "${{ vars.CHAOSLAB }}   # a variable of your repository: git+https:// and the address of chaoslab's"
+UNKNOWN = "${{ vars.CHAOSLAB }}   # a variable of your repository: git+https:// and chaoslab's address"
 
 
-def find_repository() -> str | None:
+def find_install_address() -> str | None:
     """The address by which pip installs this chaoslab elsewhere: empty if an index has it, None if nobody knows."""
-    origin = find_origin()
+    origin = read_install_origin()
     if origin is None:
         return None
     if "vcs_info" in origin:
@@ -172,7 +176,7 @@ def find_repository() -> str | None:
 
 
 def render_workflow(address: str | None, *, test: bool) -> str:
-    """The CI job. `address`: of chaoslab, as `find_repository` returns it. `test`: there is a test for pytest."""
+    """The CI job. `address`: of chaoslab, as `find_install_address` returns it. `test`: there is a test for pytest."""
     text = WORKFLOW if test else WITHOUT_TEST
     repository_text = REPOSITORY.format(address=UNKNOWN if address is None else address)
     return text.format(
@@ -190,23 +194,33 @@ def render_files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mappi
             folder / "refund.chaos.yaml": SCENARIO.format(module=module),
             folder / f"{module}.py": Path(_example.__file__).read_text(encoding="utf-8"),
             folder / "test_chaos.py": TEST.format(module=module),
-            folder / ".github" / "workflows" / "chaos.yml": render_workflow(find_repository(), test=True),
+            folder / ".github" / "workflows" / "chaos.yml": render_workflow(find_install_address(), test=True),
         }
     if not re.fullmatch(DOTTED, agent):
         raise ValueError(f"--agent {agent[:60]} should be module:name, as in shop.agent:answer")
-    find_function_name(agent, module_folders(folder))
-    agent_tools = find_tools(agent, module_folders(folder))
-    name = agent.rpartition(":")[2].rpartition(".")[2]
+    find_function_name(agent, list_module_folders(folder))
+    agent_tools = find_tools(agent, list_module_folders(folder))
+    name = _choose_project_name(folder, agent)
     model = _pick_free_name(folder, "my_model", f"{name}_model") if agent_tools.hosts and agent_tools.parameters else ""
     test = _render_test(agent, prompt, agent_tools, model)
-    job = _find_root(agent, folder) / ".github" / "workflows" / "chaos.yml"
+    job = _find_repository_root(agent, folder) / ".github" / "workflows" / "chaos.yml"
     return {
         folder / f"{name}.chaos.yaml": _render_scenario(name, agent, prompt, agent_tools, model),
-        **({folder / f"{model}.py": _render_model(agent_tools, prompt)} if model else {}),
+        **({folder / f"{model}.py": _render_scripted_model(agent_tools, prompt)} if model else {}),
         **({folder / f"{_pick_free_name(folder, 'test_chaos', f'test_{name}_chaos')}.py": test} if test else {}),
         # One CI job runs the scenarios of the whole repository.
-        **({} if job.exists() else {job: render_workflow(find_repository(), test=bool(test))}),
+        **({} if job.exists() else {job: render_workflow(find_install_address(), test=bool(test))}),
     }
+
+
+def _choose_project_name(folder: Path, agent: str) -> str:
+    """The agent's name, after that of its module if a scenario of another agent has the name alone."""
+    module, _, dotted = agent.partition(":")
+    name = dotted.rpartition(".")[2]
+    file = folder / f"{name}.chaos.yaml"
+    if file.is_file() and agent not in file.read_text(encoding="utf-8", errors="replace").split():
+        return f"{module.rpartition('.')[2]}_{name}"
+    return name
 
 
 def _pick_free_name(folder: Path, *names: str) -> str:
@@ -215,7 +229,7 @@ def _pick_free_name(folder: Path, *names: str) -> str:
     return next((name for name in names if not (folder / f"{name}.py").exists()), names[-1])
 
 
-def _render_model(agent_tools: AgentTools, prompt: str) -> str:
+def _render_scripted_model(agent_tools: AgentTools, prompt: str) -> str:
     """The script of a model that calls each tool once, those that only read first."""
     numbers = [int(digits) for digits in re.findall(r"\d{1,9}", prompt)] or [1]
     calls = []
@@ -236,7 +250,7 @@ def read_skill_page() -> str:
     return Path(__file__).with_name("for_coding_agents.md").read_text(encoding="utf-8")
 
 
-def _find_root(agent: str, folder: Path) -> Path:
+def _find_repository_root(agent: str, folder: Path) -> Path:
     """The folder of the repository: the current one if the agent is found from there and not from the project's."""
     first = agent.partition(":")[0].partition(".")[0]
     inside = (folder / first).exists() or (folder / f"{first}.py").is_file()
@@ -284,12 +298,19 @@ def _render_test(agent: str, prompt: str, agent_tools: AgentTools, model: str) -
     named = agent.partition(":")[2]
     services = ", ".join(f'"{host}": model' for host in agent_tools.hosts)
     service_text = f"\n        services={{{services}}},\n        models={agent_tools.hosts!r}," if model else ""
-    return THEIR_TEST.format(
-        imports="\n".join(lines), faults=",\n        ".join(faults), prompt=prompt,
-        agent=f"lab.fresh({named})" if agent_tools.is_factory else named, services=service_text,
-        changes=", ".join(tool_name.partition(":")[2] for tool_name in agent_tools.changes),
-        reads=", ".join(tool_name.partition(":")[2] for tool_name in agent_tools.reads),
-    ) if faults else ""  # fmt: skip
+    return (
+        THEIR_TEST.format(
+            imports="\n".join(lines),
+            faults=",\n        ".join(faults),
+            prompt=prompt,
+            agent=f"lab.fresh({named})" if agent_tools.is_factory else named,
+            services=service_text,
+            changes=", ".join(tool_name.partition(":")[2] for tool_name in agent_tools.changes),
+            reads=", ".join(tool_name.partition(":")[2] for tool_name in agent_tools.reads),
+        )
+        if faults
+        else ""
+    )
 
 
 def write_files(texts: Mapping[Path, str], folder: Path) -> list[Path]:
@@ -301,7 +322,7 @@ def write_files(texts: Mapping[Path, str], folder: Path) -> list[Path]:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file: name a folder")
     written: list[Path] = []
-    contents = {path: encoded(text) for path, text in texts.items()}  # all of them, before one is written
+    contents = {path: encode_text(text) for path, text in texts.items()}  # all of them, before one is written
     try:
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.boundary import let_through
-from chaoslab.base.jsonable import describe_error, line
-from chaoslab.base.registry import did_you_mean
-from chaoslab.scenarios._modules import use_modules
+from chaoslab.base.boundary import reraise_unless_foreign
+from chaoslab.base.jsonable import describe_error, to_one_line
+from chaoslab.base.registry import suggest_name
+from chaoslab.scenarios._modules import isolate_folder_modules
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.scenario import module_folders
-from chaoslab.scenarios.sources import explain_lost
+from chaoslab.scenarios.scenario import list_module_folders
+from chaoslab.scenarios.sources import explain_missing_module
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
@@ -25,12 +25,14 @@ def load_python_scenarios(source: str, *, changed: Sequence[str] = ()) -> "list[
     """The scenarios that a file's module binds to names, or those of one name. `changed`: as for `load`. Raises
     ScenarioError: it cannot be imported, has no scenario, or something in one is wrong."""
     folder, module, name = _locate_module(source)
-    with use_modules(folder, [module]):
+    with isolate_folder_modules(folder, [module]):
         try:
             module_names = vars(importlib.import_module(module))
         except BaseException as error:  # noqa: BLE001 - a user's module may raise anything
-            let_through(error)
-            raise ScenarioError(f"{source}: it cannot be imported: {line(describe_error(error), REASON_MAX)}") from None
+            reraise_unless_foreign(error)
+            raise ScenarioError(
+                f"{source}: it cannot be imported: {to_one_line(describe_error(error), REASON_MAX)}"
+            ) from None
         if name:
             if name not in module_names:
                 raise ScenarioError(f"{source}: {module} has no '{name}': {_suggest_name(name, module_names)}")
@@ -58,7 +60,7 @@ def _locate_module(source: str) -> tuple[Path, str, str]:
     """The folder to import from, the module, and the name in it."""
     if not source.endswith(".py"):
         module, _, name = source.partition(":")
-        if module.endswith(".py") and (reason := explain_lost(source, module_folders(None))):
+        if module.endswith(".py") and (reason := explain_missing_module(source, list_module_folders(None))):
             raise ScenarioError(f"{source}: {reason}")
         return Path(), module, name
     path = Path(source)
@@ -75,7 +77,7 @@ def _locate_module(source: str) -> tuple[Path, str, str]:
 
 def _suggest_name(name: str, module_names: Mapping[str, Any]) -> str:
     scenario_names = [global_name for global_name, value in module_names.items() if any(_find_builders(value))]
-    return did_you_mean(name, scenario_names) if scenario_names else "it has no scenario"
+    return suggest_name(name, scenario_names) if scenario_names else "it has no scenario"
 
 
 def _find_builders(value: Any) -> Iterator[ScenarioBuilder]:

@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from chaoslab.base.jsonable import line
-from chaoslab.config.settings import inherited
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.config.settings import copy_environment
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.sides import Sides
+from chaoslab.scenarios.sides import ComparisonSide
 from chaoslab.search.pairs import Side
 
 MODEL = "MODEL"
@@ -47,45 +47,45 @@ class ChildSide:
 
     @cached_property
     def period(self) -> int:
-        return int(self._read())  # the first line that the child prints
+        return int(self._read_json())  # the first line that the child prints
 
-    def take(self, numbers: Sequence[int]) -> Iterable[Side]:
+    def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
         assert self.period
-        self._send([*numbers])
+        self._send_json([*numbers])
         self._unread = len(numbers)
         return self._iterate_sides()  # read as it is asked for, so that the other side's process works meanwhile
 
-    def cause(self, number: int) -> str:
+    def explain_cause(self, number: int) -> str:
         # The child answers in order: its first line is the period.
         assert self.period
         # What is still to come of the last round is read first, or it would be taken for the answer.
         for _ in self._iterate_sides():
             pass
-        self._send(number)
-        return str(self._read())
+        self._send_json(number)
+        return str(self._read_json())
 
     def _iterate_sides(self) -> Iterator[Side]:
         while self._unread:
-            row = self._read()
+            row = self._read_json()
             self._unread -= 1
             story = row["story"]
             yield Side(
                 **{
-                    **vars(Side.build(row["side"])),
+                    **vars(Side.from_json_values(row["side"])),
                     "story": None if story is None else lambda story_data=story: story_data,
                 }
             )
 
-    def _send(self, value: Any) -> None:
+    def _send_json(self, value: Any) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(value) + "\n")
             self._process.stdin.flush()
         # It has ended: reading tells why.
         except BrokenPipeError:
-            self._read()
+            self._read_json()
 
-    def _read(self) -> Any:
+    def _read_json(self) -> Any:
         assert self._process.stdout is not None
         text = self._process.stdout.readline()
         if text:
@@ -96,7 +96,7 @@ class ChildSide:
         lines = [error_line for error_line in self._errors.readlines() if error_line.strip()] or [
             f"its process ended with {code}"
         ]
-        raise ScenarioError(line(f"{self.where}: {lines[-1].strip()}", SHOWN))
+        raise ScenarioError(to_one_line(f"{self.where}: {lines[-1].strip()}", SHOWN))
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def open_child_side(
     """A context with a side in a process of its own. `folder`: where it runs. `root`: the work tree whose modules it
     must not find. `more`: variables of its environment."""
     # A hook of Git sets variables that lead Git to another work tree.
-    environment = {**_own_environment(), **(more or {})}
+    environment = {**_copy_environment_sans_git(), **(more or {})}
     source = (folder or Path()) / "src"
     if root and source.is_dir():
         # With a src layout an installed package would be found first, and that is no revision's.
@@ -120,12 +120,20 @@ def open_child_side(
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = subprocess.Popen(
             # -P: the current folder must not come first, where a file may be called like a module of the lab.
-            [sys.executable, "-P", "-m", "chaoslab.scenarios.rows"], cwd=folder, env=environment,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8",
-        )  # fmt: skip
+            [sys.executable, "-P", "-m", "chaoslab.scenarios.rows"],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            encoding="utf-8",
+        )
         side = ChildSide(label, process, errors)
         try:
-            side._send({**vars(side_work), "file": str(side_work.file), "changed": [*side_work.changed], "root": root})
+            side._send_json(
+                {**vars(side_work), "file": str(side_work.file), "changed": [*side_work.changed], "root": root}
+            )
             yield side
         finally:
             process.kill()
@@ -133,7 +141,7 @@ def open_child_side(
 
 
 @contextmanager
-def open_revision(side_work: SideWork, name: str) -> Iterator[Sides]:
+def open_revision_side(side_work: SideWork, name: str) -> Iterator[ComparisonSide]:
     """A context with a side as a revision has its code. The scenario's file is that of now, so that all revisions have
     the same trials. An empty name stands for the work tree as it is. Raises ScenarioError: there is no such revision,
     or the file lies in no work tree."""
@@ -161,19 +169,19 @@ def open_revision(side_work: SideWork, name: str) -> Iterator[Sides]:
 
 
 @contextmanager
-def open_revisions(side_work: SideWork, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]:
+def open_revision_sides(side_work: SideWork, names: Sequence[str]) -> Iterator[tuple[ComparisonSide, ComparisonSide]]:
     """A context with the sides of one or two revisions. The second is the work tree if there is one name."""
     if not 0 < len(names) < 3:
         raise ScenarioError(f"there are {len(names)} revisions: give the base's, and the new one's or none for now's")
     with (
-        open_revision(side_work, names[0]) as base,
-        open_revision(side_work, names[1] if len(names) > 1 else "") as new,
+        open_revision_side(side_work, names[0]) as base,
+        open_revision_side(side_work, names[1] if len(names) > 1 else "") as new,
     ):
         yield base, new
 
 
 @contextmanager
-def open_models(side_work: SideWork, name: str) -> Iterator[tuple[Sides, Sides]]:
+def open_model_sides(side_work: SideWork, name: str) -> Iterator[tuple[ComparisonSide, ComparisonSide]]:
     """A context with both sides of one agent, the new one with another model."""
     with (
         open_child_side("the base", side_work) as base,
@@ -207,19 +215,23 @@ def run_git(folder: Path, *arguments: str) -> str:
     """The output of Git. Raises ScenarioError: it fails, or is not installed."""
     try:
         completed = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, env=_own_environment(),
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            env=_copy_environment_sans_git(),
             # Git may ask for a password, for ever.
-            stdin=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
     except FileNotFoundError:
         raise ScenarioError("revisions need git, which is not installed") from None
     if completed.returncode:
         # The first line says what is wrong; hints follow.
         message = (completed.stderr.strip().splitlines() or [f"exit code {completed.returncode}"])[0]
-        raise ScenarioError(line(f"git {arguments[0]}: {message.removeprefix('fatal: ')}", SHOWN))
+        raise ScenarioError(to_one_line(f"git {arguments[0]}: {message.removeprefix('fatal: ')}", SHOWN))
     return completed.stdout.strip()
 
 
-def _own_environment() -> dict[str, str]:
+def _copy_environment_sans_git() -> dict[str, str]:
     """The environment without what a hook of Git says of its own work tree."""
-    return {name: value for name, value in inherited().items() if not name.startswith("GIT_")}
+    return {name: value for name, value in copy_environment().items() if not name.startswith("GIT_")}

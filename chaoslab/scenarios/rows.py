@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from chaoslab.base.jsonable import to_jsonable
-from chaoslab.scenarios._modules import use_modules
-from chaoslab.scenarios.load import load
+from chaoslab.scenarios._modules import isolate_folder_modules
+from chaoslab.scenarios.load import load_file_scenarios
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.running import import_parts, one_line_errors
+from chaoslab.scenarios.running import import_agent_and_options, raise_one_line_errors
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.scenarios.sides import ScenarioSide, SeveralSides, Sides
+from chaoslab.scenarios.sides import ComparisonSide, ScenarioSide, SeveralSides
 
 
 def main() -> int:
     with _open_line_streams() as (asking, telling):
-        return _serve_rows(asking, telling)
+        return _serve_trial_requests(asking, telling)
 
 
 @contextmanager
@@ -38,15 +38,15 @@ def _open_line_streams() -> Iterator[tuple[IO[str], IO[str]]]:
         yield asking, telling
 
 
-def _serve_rows(asking: IO[str], telling: IO[str]) -> int:
-    def say(value: Any) -> None:
+def _serve_trial_requests(asking: IO[str], telling: IO[str]) -> int:
+    def write_json_line(value: Any) -> None:
         telling.write(json.dumps(to_jsonable(value)) + "\n")
         telling.flush()
 
     try:
         request = json.loads(asking.readline())
         only = request["only"]
-        every = load(Path(request["file"]), changed=request["changed"])
+        every = load_file_scenarios(Path(request["file"]), changed=request["changed"])
         # Of this very name first: another's name may hold it.
         matches = [scenario for scenario in every if scenario.name == only] or [
             scenario for scenario in every if only in scenario.name
@@ -54,20 +54,20 @@ def _serve_rows(asking: IO[str], telling: IO[str]) -> int:
         if not matches:
             raise ScenarioError(f"no scenario of {request['file']} has '{only}' in its name")
         for scenario in matches:
-            _check_origin(scenario, request["root"])
-        sides: list[Sides] = [
+            _check_module_origins(scenario, request["root"])
+        sides: list[ComparisonSide] = [
             ScenarioSide(scenario, scenario.spec.seed if request["seed"] is None else request["seed"], request["jobs"])
             for scenario in matches
         ]
         side = sides[0] if len(sides) == 1 else SeveralSides(sides)
-        say(side.period)
+        write_json_line(side.period)
         while text := asking.readline():
             command = json.loads(text)
             if isinstance(command, int):
-                say(side.cause(command))
+                write_json_line(side.explain_cause(command))
                 continue
-            for row in side.take(command):
-                say({"side": row.plain(), "story": row.story() if row.story is not None else None})
+            for row in side.produce_trials(command):
+                write_json_line({"side": row.to_json_values(), "story": row.story() if row.story is not None else None})
     except (ValueError, LookupError) as error:
         # The last line of the errors is what the other process tells.
         print(str(error).partition("\n")[0], file=sys.stderr)
@@ -75,14 +75,14 @@ def _serve_rows(asking: IO[str], telling: IO[str]) -> int:
     return 0
 
 
-def _check_origin(scenario: Scenario, root: str) -> None:
+def _check_module_origins(scenario: Scenario, root: str) -> None:
     """Checks that the scenario's modules are of this tree, not of the one at `root`, which may be installed. Raises
     ScenarioError: one is, or one cannot be imported."""
     current = Path.cwd().resolve()
-    with one_line_errors(scenario), use_modules(scenario.folder, scenario.spec.dotted):
-        if scenario.spec.dotted:
-            import_parts(scenario)
-        for module in dict.fromkeys(dotted.partition(":")[0] for dotted in scenario.spec.dotted):
+    with raise_one_line_errors(scenario), isolate_folder_modules(scenario.folder, scenario.spec.dotted_names):
+        if scenario.spec.dotted_names:
+            import_agent_and_options(scenario)
+        for module in dict.fromkeys(dotted.partition(":")[0] for dotted in scenario.spec.dotted_names):
             file = Path(getattr(sys.modules.get(module), "__file__", None) or current).resolve()
             # A package that is installed from the work tree is that of now, whatever the revision.
             ours = root and file.is_relative_to(root) and not file.is_relative_to(current)

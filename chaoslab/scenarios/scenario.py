@@ -11,10 +11,10 @@ from chaoslab.analysis.assertions import Assertion
 from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Injection
-from chaoslab.scenarios.drawn_spec import Spaces
+from chaoslab.scenarios.drawn_spec import TrialDrawSpaces
 
 if TYPE_CHECKING:
-    from chaoslab.execution.drawn import Drawn
+    from chaoslab.execution.drawn import DrawnPlan
     from chaoslab.scenarios.spec import ScenarioSpec
 
 BUDGET = "budget"
@@ -37,41 +37,41 @@ class Scenario:
     variant: str = ""
     objects: Mapping[str, Any] = field(default_factory=dict)
     slo: tuple[Slo, ...] = ()
-    spaces: Spaces = field(default_factory=Spaces)
+    spaces: TrialDrawSpaces = field(default_factory=TrialDrawSpaces)
 
     @property
     def faults(self) -> tuple[Injection, ...]:
         """The injections but for the budget, which a trial may stay within."""
         return tuple(injection for injection in self.injections if injection.name != BUDGET)
 
-    def drawn(self, seed: int, number: int) -> Drawn:
+    def draw_plan(self, seed: int, number: int) -> DrawnPlan:
         """The plan of the trial with this number, from 0."""
-        return self.spaces.drawn(self.injections, seed=seed, number=number)
+        return self.spaces.draw_plan(self.injections, seed=seed, number=number)
 
     @property
     def name(self) -> str:
         return f"{self.spec.name}, {self.variant}" if self.variant else self.spec.name
 
     @property
-    def functions(self) -> list[str]:
+    def function_names(self) -> list[str]:
         """The names of its tools and reads in plans and logs."""
-        return collect_names(self.spec, self.objects)
+        return collect_function_names(self.spec, self.objects)
 
 
-def module_folders(folder: Path | None) -> list[Path]:
+def list_module_folders(folder: Path | None) -> list[Path]:
     """The folders in which a scenario's modules are sought, the first one first: its own, and the current one."""
     return list(dict.fromkeys([(folder or Path()).resolve(), Path.cwd()]))
 
 
-def collect_names(spec: ScenarioSpec, objects: Mapping[str, Any]) -> list[str]:
+def collect_function_names(spec: ScenarioSpec, objects: Mapping[str, Any]) -> list[str]:
     """The names of the tools and reads in plans and logs."""
-    return [given_name or name_of(dotted, objects) for _, _, given_name, dotted in spec.functions]
+    return [given_name or get_logged_name(dotted, objects) for _, _, given_name, dotted in spec.function_entries]
 
 
-def name_of(dotted: str, objects: Mapping[str, Any]) -> str:
+def get_logged_name(dotted: str, objects: Mapping[str, Any]) -> str:
     """The name of a function in plans and logs: the last one of module:name, or its own if Python gave it."""
     if dotted in objects:
-        from chaoslab.execution.agents.functions import name_of
+        from chaoslab.execution.agents.functions import get_function_name
 
-        return name_of(objects[dotted])
+        return get_function_name(objects[dotted])
     return dotted.rpartition(":")[2].rpartition(".")[2]

@@ -6,16 +6,16 @@ from functools import partial
 from typing import Protocol
 
 from chaoslab.analysis.measures.trace_diff import build_story
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import CallStarted, Usage
 from chaoslab.execution.explore import FoundFailure
 from chaoslab.execution.explore import shrink as shrink_trial
 from chaoslab.execution.options import RunArguments
-from chaoslab.execution.trial import Trial, run_numbered
+from chaoslab.execution.trial import Trial, run_numbered_trials
 from chaoslab.record.rulings import RulingState
-from chaoslab.scenarios.exploring import shrink
-from chaoslab.scenarios.running import Ruling, TrialRules, rule_trial, run
+from chaoslab.scenarios.exploring import shrink_failing_trial
+from chaoslab.scenarios.running import Ruling, TrialRules, rule_trial, run_scenario
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.pairs import Side
 
@@ -23,16 +23,16 @@ PROMPT = 300
 """The most characters of a prompt."""
 
 
-class Sides(Protocol):
+class ComparisonSide(Protocol):
     """One side of a comparison. `period`: the trials of a round, in which each of its prompts is asked."""
 
     @property
     def period(self) -> int: ...
 
-    def take(self, numbers: Sequence[int]) -> Iterable[Side]:
+    def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
         """The trials with these numbers, from 1, in order."""
 
-    def cause(self, number: int, /) -> str:
+    def explain_cause(self, number: int, /) -> str:
         """The cause of a trial that is not well, in one line, or why there is none."""
 
 
@@ -46,15 +46,15 @@ class ScenarioSide:
     # Each of a scenario's own trials asks the same, so a round is one.
     period = 1
 
-    def take(self, numbers: Sequence[int]) -> list[Side]:
-        rulings = run(self.scenario, only=numbers, seed=self.seed, jobs=self.jobs, apart=True)
-        return [make_side(ruling, render_prompt(self.scenario.prompt)) for ruling in rulings]
+    def produce_trials(self, numbers: Sequence[int]) -> list[Side]:
+        rulings = run_scenario(self.scenario, only=numbers, seed=self.seed, jobs=self.jobs, apart=True)
+        return [ruling_to_side(ruling, render_prompt(self.scenario.prompt)) for ruling in rulings]
 
-    def cause(self, number: int) -> str:
+    def explain_cause(self, number: int) -> str:
         try:
-            return describe_cause(shrink(self.scenario, number, seed=self.seed))
+            return describe_cause(shrink_failing_trial(self.scenario, number, seed=self.seed))
         except ValueError as error:  # a ScenarioError is one
-            return f"not found: {line(str(error), PROMPT)}"
+            return f"not found: {to_one_line(str(error), PROMPT)}"
 
 
 @dataclass(frozen=True)
@@ -66,45 +66,45 @@ class AgentSide:
     jobs: int = 1
     period = 1
 
-    def take(self, numbers: Sequence[int]) -> Iterable[Side]:
-        numbered_trials = zip(numbers, self._trials(numbers), strict=True)
+    def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
+        numbered_trials = zip(numbers, self._run_trials(numbers), strict=True)
         return [
-            make_side(rule_trial(self.rules, number, trial), render_prompt(self.asked.prompt))
+            ruling_to_side(rule_trial(self.rules, number, trial), render_prompt(self.asked.prompt))
             for number, trial in numbered_trials
         ]
 
-    def cause(self, number: int) -> str:
+    def explain_cause(self, number: int) -> str:
         try:
-            (trial,) = self._trials([number])
+            (trial,) = self._run_trials([number])
             return describe_cause(shrink_trial(trial, accept=self.rules.accept))
         except ValueError as error:
-            return f"not found: {line(str(error), PROMPT)}"
+            return f"not found: {to_one_line(str(error), PROMPT)}"
 
-    def _trials(self, numbers: Sequence[int]) -> Iterable[Trial]:
-        return run_numbered(self.asked, [number - 1 for number in numbers], jobs=self.jobs)
+    def _run_trials(self, numbers: Sequence[int]) -> Iterable[Trial]:
+        return run_numbered_trials(self.asked, [number - 1 for number in numbers], jobs=self.jobs)
 
 
 @dataclass(frozen=True)
 class SeveralSides:
     """Several prompts or variants, in turns: the trial n is one of the n-th of them."""
 
-    parts: Sequence[Sides]
+    parts: Sequence[ComparisonSide]
 
     @property
     def period(self) -> int:
         return len(self.parts)
 
-    def take(self, numbers: Sequence[int]) -> Iterable[Side]:
+    def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
         by_number: dict[int, Side] = {}
-        for index in dict.fromkeys(map(self._of, numbers)):
-            own_numbers = [number for number in numbers if self._of(number) == index]
-            by_number |= zip(own_numbers, self.parts[index].take(own_numbers), strict=True)
+        for index in dict.fromkeys(map(self._find_part_index, numbers)):
+            own_numbers = [number for number in numbers if self._find_part_index(number) == index]
+            by_number |= zip(own_numbers, self.parts[index].produce_trials(own_numbers), strict=True)
         return [by_number[number] for number in numbers]
 
-    def cause(self, number: int) -> str:
-        return self.parts[self._of(number)].cause(number)
+    def explain_cause(self, number: int) -> str:
+        return self.parts[self._find_part_index(number)].explain_cause(number)
 
-    def _of(self, number: int) -> int:
+    def _find_part_index(self, number: int) -> int:
         return (number - 1) % len(self.parts)
 
 
@@ -115,30 +115,37 @@ class KeptTrials:
     rows: Mapping[int, Side]
     period: int = 1
 
-    def take(self, numbers: Sequence[int]) -> Iterable[Side]:
+    def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
         return [self.rows[number] for number in numbers]
 
-    def cause(self, _: int) -> str:
+    def explain_cause(self, _: int) -> str:
         return "not looked for: the trial was kept, and is not run again"
 
 
-def make_side(ruling: Ruling, prompt: str = "") -> Side:
+def ruling_to_side(ruling: Ruling, prompt: str = "") -> Side:
     """One trial of a pair."""
     trial, verdict = ruling.trial, ruling.trial.verdict
     history, key = trial.history, ruling.trial.key
-    usages = [event for _, event in history.of(Usage)]
+    usages = [event for _, event in history.find_events(Usage)]
     prices = [event.cost_usd for event in usages]
     # What was held back may have failed for that, so what was done is not known.
     is_known = not ruling.held or ruling.state is RulingState.FAILED
     return Side(
         well=None if ruling.state is RulingState.INVALID else ruling.state is RulingState.PASSED,
-        outcome=str(verdict.outcome), why="; ".join(ruling.reasons) or verdict.why,
-        calls=sum(1 for _ in history.of(CallStarted)), seconds=trial.seconds,
-        tokens=sum(event.prompt_tokens + event.completion_tokens for event in usages), harm=bool(verdict.harm),
-        dollars=None if None in prices else sum(filter(None, prices)), done=verdict.done if is_known else None,
-        met=ruling.met, held=ruling.held, prompt=prompt,
-        models=tuple(dict.fromkeys(event.model for event in usages)), story=partial(build_story, history.records, key),
-    )  # fmt: skip
+        outcome=str(verdict.outcome),
+        why="; ".join(ruling.reasons) or verdict.why,
+        calls=sum(1 for _ in history.find_events(CallStarted)),
+        seconds=trial.seconds,
+        tokens=sum(event.prompt_tokens + event.completion_tokens for event in usages),
+        harm=bool(verdict.harm),
+        dollars=None if None in prices else sum(filter(None, prices)),
+        done=verdict.done if is_known else None,
+        met=ruling.has_met_fault,
+        held=ruling.held,
+        prompt=prompt,
+        models=tuple(dict.fromkeys(event.model for event in usages)),
+        story=partial(build_story, history.records, key),
+    )
 
 
 def describe_cause(failure: FoundFailure) -> str:
@@ -153,4 +160,4 @@ def render_prompt(prompt: object) -> str:
     text = (
         "; ".join(prompt_turn.say for prompt_turn in prompt.turns) if isinstance(prompt, Conversation) else str(prompt)
     )
-    return line(text, PROMPT)
+    return to_one_line(text, PROMPT)

@@ -2,12 +2,14 @@
 
 import ast
 import importlib.util
+import inspect
 import sys
 import warnings
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from chaoslab.base import files
 from chaoslab.base.parsers import find_closest
@@ -40,11 +42,61 @@ def find_function_name(dotted: str, folders: Sequence[Path]) -> str | None:
     """The name in plans and logs of a function that is given as module:name, None if only an import would tell.
     `folders`: where modules are sought, in this order. Raises LookupError: there surely is no such name. SyntaxError:
     the module is no Python."""
-    module, _, name = dotted.partition(":")
-    return _resolve_name(module, name.split("."), folders, IMPORTS_MAX)
+    definition = _find_definition(dotted, folders)
+    return definition.name if isinstance(definition, Function) else None
 
 
-def explain_lost(dotted: str, folders: Sequence[Path]) -> str:
+def make_signature_stub(dotted: str, folders: Sequence[Path]) -> Callable[..., Any] | None:
+    """A function with the name and the signature of the one that is given as module:name, or a class with its name;
+    None if only an import would tell them. Raises the errors of `find_function_name`."""
+    definition = _find_definition(dotted, folders)
+    if isinstance(definition, ast.ClassDef):
+        # A base may have a metaclass, by which the class itself is an object that can be called.
+        return None if definition.bases else type(definition.name, (), {})
+    if definition is None or any(
+        isinstance(decorator, ast.Name) and decorator.id == "classmethod" for decorator in definition.decorator_list
+    ):
+        return None
+
+    def stand_in() -> None: ...
+    async def async_stand_in() -> None: ...
+
+    function = async_stand_in if isinstance(definition, ast.AsyncFunctionDef) else stand_in
+    function.__name__ = definition.name
+    vars(function)["__signature__"] = _read_signature(definition.args)
+    return function
+
+
+def _read_signature(arguments: ast.arguments) -> inspect.Signature:
+    """The signature, with None as each default."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    required = len(positional) - len(arguments.defaults)
+    parameters = [
+        inspect.Parameter(
+            argument.arg,
+            inspect.Parameter.POSITIONAL_ONLY
+            if n < len(arguments.posonlyargs)
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=inspect.Parameter.empty if n < required else None,
+        )
+        for n, argument in enumerate(positional)
+    ]
+    if arguments.vararg:
+        parameters.append(inspect.Parameter(arguments.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
+    parameters += [
+        inspect.Parameter(
+            argument.arg,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is None else None,
+        )
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+    if arguments.kwarg:
+        parameters.append(inspect.Parameter(arguments.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(parameters)
+
+
+def explain_missing_module(dotted: str, folders: Sequence[Path]) -> str:
     """The reason why the module of module:name is surely not there, without an import; empty if it may be."""
     module = dotted.partition(":")[0]
     first, *inner = module.split(".")
@@ -66,13 +118,20 @@ def explain_lost(dotted: str, folders: Sequence[Path]) -> str:
     without_suffix = module.removesuffix(".py")
     hint = (
         f": did you mean '{without_suffix}'?"
-        if without_suffix != module and not explain_lost(f"{without_suffix}:", folders)
+        if without_suffix != module and not explain_missing_module(f"{without_suffix}:", folders)
         else ""
     )
     return f"there is no module '{module}'{hint}"
 
 
-def _resolve_name(module: str, name: Sequence[str], folders: Sequence[Path], imports_left: int) -> str | None:
+def _find_definition(dotted: str, folders: Sequence[Path]) -> "Function | ast.ClassDef | None":
+    module, _, name = dotted.partition(":")
+    return _resolve_name(module, name.split("."), folders, IMPORTS_MAX)
+
+
+def _resolve_name(
+    module: str, name: Sequence[str], folders: Sequence[Path], imports_left: int
+) -> "Function | ast.ClassDef | None":
     source = find_source(module, folders)
     if source is None:
         return None
@@ -90,26 +149,32 @@ def _resolve_name(module: str, name: Sequence[str], folders: Sequence[Path], imp
         origin = next(
             bound_name.name for bound_name in binding.names if (bound_name.asname or bound_name.name) == first
         )
-        origin_module = resolve_import(binding, module, is_package=source.path.name == "__init__.py")
+        origin_module = resolve_imported_module(binding, module, is_package=source.path.name == "__init__.py")
         try:
             return _resolve_name(origin_module, [origin, *inner], folders, imports_left - 1)
         except LookupError:  # of another file, which the import may find elsewhere
             return None
-    return _find_defined(binding, inner)
+    return _get_undecorated_definition(binding, inner)
 
 
-def _find_defined(definition: ast.stmt | None, inner: Sequence[str]) -> str | None:
-    """The name of a function, or of a method of a class, that no decorator has changed."""
+def _get_undecorated_definition(definition: ast.stmt | None, inner: Sequence[str]) -> "Function | ast.ClassDef | None":
+    """The definition of a function, of a method of a class, or of a class, that no decorator has changed."""
     for attribute in inner:
-        if not isinstance(definition, ast.ClassDef) or definition.decorator_list or definition.keywords:
+        if not _is_plain_class(definition):
             return None
         definition = find_single_binding(definition.body, attribute)
+    if _is_plain_class(definition):
+        return definition
     if not isinstance(definition, Function):
         return None
     plain = {"staticmethod", "classmethod"} if inner else set[str]()
     # A decorator of any other kind may return something else.
     decorators = [decorator.id if isinstance(decorator, ast.Name) else "" for decorator in definition.decorator_list]
-    return definition.name if plain.issuperset(decorators) else None
+    return definition if plain.issuperset(decorators) else None
+
+
+def _is_plain_class(definition: ast.stmt | None) -> TypeGuard[ast.ClassDef]:
+    return isinstance(definition, ast.ClassDef) and not definition.decorator_list and not definition.keywords
 
 
 def find_single_binding(statements: Sequence[ast.stmt], name: str) -> ast.stmt | None:
@@ -123,12 +188,12 @@ def _iterate_bound_names(statement: ast.stmt) -> Iterator[str]:
     todo: list[ast.AST] = [statement]
     while todo:
         node = todo.pop()
-        yield from _names_bound_by(node)
+        yield from _list_names_bound_by(node)
         if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
             todo += ast.iter_child_nodes(node)
 
 
-def _names_bound_by(node: ast.AST) -> list[str]:
+def _list_names_bound_by(node: ast.AST) -> list[str]:
     """The names that a node binds itself."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -142,7 +207,7 @@ def _names_bound_by(node: ast.AST) -> list[str]:
     return []
 
 
-def resolve_import(import_from: ast.ImportFrom, module: str, *, is_package: bool) -> str:
+def resolve_imported_module(import_from: ast.ImportFrom, module: str, *, is_package: bool) -> str:
     if not import_from.level:
         return import_from.module or ""
     parts = module.split(".")
@@ -156,16 +221,16 @@ def find_source(module: str, folders: Sequence[Path]) -> Source | None:
     first, *inner = module.split(".")
     for folder in [] if first in sys.stdlib_module_names else folders:
         if (folder / first).is_dir() or (folder / f"{first}.py").is_file():
-            return _read_source(folder.joinpath(first, *inner))
+            return _parse_module_file(folder.joinpath(first, *inner))
     spec = importlib.util.find_spec(first) if first != "__main__" else None
     if spec is None or not spec.origin or not spec.origin.endswith(".py"):
         return None
-    return _read_source(
+    return _parse_module_file(
         (Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)).joinpath(*inner)
     )
 
 
-def _read_source(path: Path) -> Source | None:
+def _parse_module_file(path: Path) -> Source | None:
     """The source in a file, of a module without its suffix, or of a package."""
     path = path / "__init__.py" if (path / "__init__.py").is_file() else path.with_suffix(".py")
     try:
@@ -183,7 +248,7 @@ def _parse_source(path: Path, changed_ns: int, size: int) -> Source | None:  # n
         with warnings.catch_warnings():
             # A user's source may warn of its own, which is said when it runs.
             warnings.simplefilter("ignore")
-            tree = ast.parse(files.read(path), str(path.name))
+            tree = ast.parse(files.load_bytes(path), str(path.name))
     # ast raises MemoryError for what is nested too deep, and ValueError for a NUL.
     except (ValueError, RecursionError, MemoryError):
         return None
@@ -192,7 +257,7 @@ def _parse_source(path: Path, changed_ns: int, size: int) -> Source | None:  # n
     # A module that names itself anew may name its functions so too.
     if any(node.attr == "__name__" and isinstance(node.ctx, ast.Store) for node in attributes):
         return None
-    anywhere = {name for node in nodes for name in _names_bound_by(node)}
+    anywhere = {name for node in nodes for name in _list_names_bound_by(node)}
     from_within = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     used = {node.id for node in nodes if isinstance(node, ast.Name)}
     used |= {node.attr for node in attributes}

@@ -19,9 +19,9 @@ from pydantic import (
 
 from chaoslab.base import parsers
 from chaoslab.core.levels import LEVEL_MAX, is_level
-from chaoslab.execution.options import RunOptions, file_options, key_of
+from chaoslab.execution.options import RunOptions, get_scenario_key, iterate_scenario_options
 from chaoslab.execution.spec import INVALID_RATE, REAL_LIMIT_S
-from chaoslab.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, choice_tag, value_tag
+from chaoslab.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, classify_choice_spec, classify_value_spec
 
 VERSION = 1
 DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
@@ -31,10 +31,10 @@ def _parse_seconds(value: Any) -> Any:
     """The seconds of a duration such as "90s" or "1.5h"; numbers are seconds."""
     if not isinstance(value, str):
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    return parsers.duration(value)
+    return parsers.parse_duration(value)
 
 
-def _as_list(value: Any) -> Any:
+def _wrap_in_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
@@ -42,7 +42,7 @@ def _unwrap_single(value: list[str]) -> str | list[str]:
     return value[0] if len(value) == 1 else value
 
 
-def _as_turn(value: Any) -> Any:
+def _wrap_in_turn(value: Any) -> Any:
     return {"say": value} if isinstance(value, str) else value
 
 
@@ -90,11 +90,11 @@ class NumberChoices(ChoicesSpec[Limit]):
 
 DrawnSeconds = Annotated[
     Annotated[Seconds, Tag("one")] | Annotated[TimeRange, Tag("range")] | Annotated[TimeChoices, Tag("choices")],
-    Discriminator(value_tag),
+    Discriminator(classify_value_spec),
 ]
 DrawnLimit = Annotated[
     Annotated[Limit, Tag("one")] | Annotated[NumberRange, Tag("range")] | Annotated[NumberChoices, Tag("choices")],
-    Discriminator(value_tag),
+    Discriminator(classify_value_spec),
 ]
 Dotted = Annotated[str, Field(pattern=DOTTED)]
 ToolName = Annotated[str, Field(pattern=r"^[\w.:/-]{1,100}$")]
@@ -105,7 +105,7 @@ Functions = Annotated[
 Name = Annotated[str, Field(pattern=r"^[\w][\w .,()'+-]{0,99}$")]
 
 
-def make_name(text: str, length_max: int = 80) -> str:
+def make_scenario_name(text: str, length_max: int = 80) -> str:
     """A name that a scenario may have, from the title of a document."""
     name = " ".join(re.sub(r"[^\w .,()'+-]", " ", text).split()).lstrip(" .,()'+-")
     return name[:length_max].rstrip() or "service"
@@ -113,7 +113,7 @@ def make_name(text: str, length_max: int = 80) -> str:
 
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Texts = Annotated[
-    list[str], BeforeValidator(_as_list), PlainSerializer(_unwrap_single), Field(min_length=1, max_length=100)
+    list[str], BeforeValidator(_wrap_in_list), PlainSerializer(_unwrap_single), Field(min_length=1, max_length=100)
 ]
 Level = Annotated[float, BeforeValidator(_refuse_range), AfterValidator(_check_level), WithJsonSchema(A_LEVEL)]
 
@@ -123,7 +123,7 @@ class LevelChoices(ChoicesSpec[Level]):
 
 
 DrawnLevel = Annotated[
-    Annotated[Level, Tag("one")] | Annotated[LevelChoices, Tag("choices")], Discriminator(choice_tag)
+    Annotated[Level, Tag("one")] | Annotated[LevelChoices, Tag("choices")], Discriminator(classify_choice_spec)
 ]
 Family = Literal["network", "tool", "meaning", "model", "stream", "context"]
 OutcomeName = Literal["correct", "degraded", "wrong", "undone", "false_success", "harm", "failed", "hung"]
@@ -141,7 +141,7 @@ class TurnSpec(Strict):
     expect: list[Any] = Field(default_factory=list, description="The assertions about this turn.")
 
 
-Turn = Annotated[TurnSpec, BeforeValidator(_as_turn)]
+Turn = Annotated[TurnSpec, BeforeValidator(_wrap_in_turn)]
 
 
 class OperationSpec(Strict):
@@ -153,13 +153,22 @@ class OperationSpec(Strict):
     expect: list[Any] = Field(default_factory=list, description="The assertions about this call.")
 
 
-class CommandSpec(Strict):
-    """A program as the agent."""
+class ResumeSpec(Strict):
+    """A program that goes on."""
 
     command: list[Text] = Field(
         min_length=1,
         max_length=1000,
         description="A program and its arguments. {prompt} stands for the prompt, which is at the standard input too.",
+    )
+
+
+class CommandSpec(ResumeSpec):
+    """A program as the agent."""
+
+    reset: Text | None = Field(
+        None,
+        description="A shell's command that is run before each trial, so that services and what is kept begin anew.",
     )
 
 
@@ -170,13 +179,16 @@ class AnswerSpec(Strict):
     say: Text = Field(description="The user's words if it is found.")
 
 
-def _agent_tag(value: Any) -> str:
-    return "a command" if isinstance(value, dict | CommandSpec) else "a name"
+def _classify_agent_spec(value: Any) -> str:
+    return "a command" if isinstance(value, dict | ResumeSpec) else "a name"
 
 
 AgentName = Annotated[str, Field(pattern=rf"^lab$|{DOTTED}")]
 Agent = Annotated[
-    Annotated[AgentName, Tag("a name")] | Annotated[CommandSpec, Tag("a command")], Discriminator(_agent_tag)
+    Annotated[AgentName, Tag("a name")] | Annotated[CommandSpec, Tag("a command")], Discriminator(_classify_agent_spec)
+]
+Resume = Annotated[
+    Annotated[Dotted, Tag("a name")] | Annotated[ResumeSpec, Tag("a command")], Discriminator(_classify_agent_spec)
 ]
 
 
@@ -235,7 +247,7 @@ class ExploreSpec(Strict):
     )
 
     @property
-    def budget(self) -> dict[str, Any]:
+    def stated_arguments(self) -> dict[str, Any]:
         """The arguments of `lab.explore` that are stated."""
         return {name: value for name, value in self.model_dump().items() if value}
 
@@ -243,19 +255,19 @@ class ExploreSpec(Strict):
 Order = Literal["asked", "seeded"] | dict[Annotated[int, Field(ge=1)], list[str]]
 
 
-def _with_options(spec: "type[ScenarioSpec]") -> "type[ScenarioSpec]":
+def _add_run_options(spec: "type[ScenarioSpec]") -> "type[ScenarioSpec]":
     """Adds the options of `run` that have a key and are not read by the checks of scenarios in a way of their own."""
     types = get_type_hints(RunOptions)
     extra_fields: dict[str, Any] = {}
-    for option_field in file_options():
-        if (key := key_of(option_field)) not in spec.model_fields:
+    for option_field in iterate_scenario_options():
+        if (key := get_scenario_key(option_field)) not in spec.model_fields:
             choices = option_field.metadata["choices"]
             of_time = Seconds if option_field.name.endswith("_s") else types[option_field.name]
             extra_fields[key] = (Literal.__getitem__(choices) if choices else of_time, option_field.default)
     return create_model(spec.__name__, __base__=spec, __module__=__name__, __doc__=spec.__doc__, **extra_fields)
 
 
-@_with_options
+@_add_run_options
 class ScenarioSpec(Strict):
     """A scenario: an agent, its world, its faults, and what must hold."""
 
@@ -275,7 +287,7 @@ class ScenarioSpec(Strict):
     upstreams: dict[str, Text] = Field(default_factory=dict)
     models: list[str] = Field(default_factory=list)
     files: Text | None = None
-    resume_with: Dotted | None = None
+    resume_with: Resume | None = None
     resumes: Annotated[int, Field(ge=0, le=1000)] = 1
     state: Dotted | None = None
     judge: Annotated[str, Field(pattern=rf"^model$|{DOTTED}")] | None = None
@@ -346,21 +358,21 @@ class ScenarioSpec(Strict):
     real_limit: Seconds = REAL_LIMIT_S
 
     @property
-    def judge_named(self) -> str | None:
+    def judge_function_name(self) -> str | None:
         """The name of the function that is the judge, if one is."""
         return None if self.judge == "model" else self.judge
 
     @property
-    def dotted(self) -> list[str]:
+    def dotted_names(self) -> list[str]:
         """All names of the form module:name."""
         says_name = self.says if isinstance(self.says, str) else None
-        agent = self.agent if isinstance(self.agent, str) else None
-        names = (agent, self.fresh, self.resume_with, self.state, says_name, self.judge_named)
-        functions = [dotted for _, _, _, dotted in self.functions]
+        agent, resume = (name if isinstance(name, str) else None for name in (self.agent, self.resume_with))
+        names = (agent, self.fresh, resume, self.state, says_name, self.judge_function_name)
+        functions = [dotted for _, _, _, dotted in self.function_entries]
         return [*filter(None, names), *functions, *self.services.values()]
 
     @property
-    def functions(self) -> list[tuple[str, str | int, str, str]]:
+    def function_entries(self) -> list[tuple[str, str | int, str, str]]:
         """Its tools and reads: the key of each, its place below it, the name that it is given ("": its own), and
         module:name."""
         entries: list[tuple[str, str | int, str, str]] = []
@@ -372,10 +384,10 @@ class ScenarioSpec(Strict):
         return entries
 
 
-def find_meanings(spec: type[BaseModel]) -> dict[str, str]:
+def collect_key_meanings(spec: type[BaseModel]) -> dict[str, str]:
     """The meaning of each key, for the JSON Schema and the reference: that of an option of `run` is the option's."""
     option_meanings = (
-        {key_of(option_field): option_field.metadata["key"] for option_field in file_options()}
+        {get_scenario_key(option_field): option_field.metadata["key"] for option_field in iterate_scenario_options()}
         if spec is ScenarioSpec
         else {}
     )
@@ -386,13 +398,15 @@ def find_meanings(spec: type[BaseModel]) -> dict[str, str]:
 
 PARTS: dict[str, type[BaseModel]] = {
     "faults": FaultSpec, "turns": TurnSpec, "user": AnswerSpec, "operations": OperationSpec, "budget": BudgetSpec,
-    "slo": SloSpec, "agent": CommandSpec, "explore": ExploreSpec,
+    "slo": SloSpec, "agent": CommandSpec, "resume_with": ResumeSpec,
+    "explore": ExploreSpec,
 }  # fmt: skip
 """The types of the mappings below a scenario's keys."""
 DRAWN = ("after", "tokens", "calls", "seconds", "chaos_level")
 """The keys whose value each trial may draw, beside those of a fault."""
 TAGGED = {
     "agent": ("a name", "a command"),
+    "resume_with": ("a name", "a command"),
     **dict.fromkeys(("tools", "reads"), ("a list", "names")),
     **dict.fromkeys(DRAWN, ("one", "range", "choices")),
 }

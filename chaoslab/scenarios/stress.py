@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate, compute_rate
-from chaoslab.analysis.verdict.exposure import Exposure
-from chaoslab.analysis.verdict.standing import OPEN_MAX, Count, Standing, decide_share
-from chaoslab.core.levels import chance_of
-from chaoslab.scenarios.load import load
-from chaoslab.scenarios.running import Result, run
-from chaoslab.scenarios.tell import render_failures, rerun_command
+from chaoslab.analysis.verdict.exposure import FaultExposure
+from chaoslab.analysis.verdict.standing import OPEN_MAX, Standing, StandingCount, classify_share
+from chaoslab.core.levels import level_to_chance
+from chaoslab.scenarios.load import load_file_scenarios
+from chaoslab.scenarios.running import Result, run_scenario
+from chaoslab.scenarios.tell import make_rerun_command, render_failures
 
 BAR = 20
 """The width of a full bar, in characters."""
@@ -30,8 +30,8 @@ class StressLevel:
 
     scenario: str
     level: float
-    count: Count
-    exposure: Exposure
+    count: StandingCount
+    exposure: FaultExposure
     least: float
     open_max: float = OPEN_MAX
     faults: int = 0
@@ -43,45 +43,64 @@ class StressLevel:
         return f"{self.scenario} at level {self.level:g}: {passed}; {self.exposure.met} met a fault"
 
     @property
-    def share(self) -> Rate | None:
+    def pass_rate(self) -> Rate | None:
         """The share of judged trials that passed; None if none was judged."""
-        return compute_rate(self.count.well, self.count.judged)
+        return compute_rate(self.count.well, self.count.judged_count)
 
     @property
     def standing(self) -> Standing:
         """Bad if less than asked for passed; open if that is not known."""
-        return decide_share(self.count, self.least, open_max=self.open_max)
+        return classify_share(self.count, self.least, open_max=self.open_max)
 
     @property
-    def breaks(self) -> bool:
+    def is_broken(self) -> bool:
         """True if less than asked for passed."""
         return self.standing is Standing.BAD
 
 
-def stress(
-    path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
-    logs: Path | None = None, keep: str = "all",
-) -> Iterator[StressLevel]:  # fmt: skip
+def run_stress_levels(
+    path: Path,
+    levels: Sequence[float],
+    trials: int,
+    *,
+    seed: int | None = None,
+    jobs: int = 1,
+    logs: Path | None = None,
+    keep: str = "all",
+) -> Iterator[StressLevel]:
     """The scenarios of a file at each level, which comes to their own faults. The same trial has the same dice at each
     level. `logs`: a folder that gets a run for each step. `keep`: see `RunOptions`. Raises ScenarioError: the
     file is wrong, or something of the user's cannot be imported."""
     for level in levels:
-        for scenario in load(path, changed=[f"chaos_level={level:g}"]):
+        for scenario in load_file_scenarios(path, changed=[f"chaos_level={level:g}"]):
             # The same trial has the same dice at each level, so the levels can be compared.
             result = Result(scenario)
             seed_options = [] if seed is None else ["--seed", str(seed)]
             options = [*seed_options, "--set", f"chaos_level={level:g}"]
-            command = partial(rerun_command, scenario, given=options)
-            for ruling in run(
-                scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True, keep=keep,
-            ):  # fmt: skip
-                result.add(ruling)
+            command = partial(make_rerun_command, scenario, given=options)
+            for ruling in run_scenario(
+                scenario,
+                trials=trials,
+                seed=seed,
+                jobs=jobs,
+                logs=logs,
+                again=command,
+                apart=True,
+                keep=keep,
+            ):
+                result.add_ruling(ruling)
             folder = result.rulings[0].trial.folder if result.rulings else None
             step = StressLevel(
-                scenario.name, level, result.standings, result.exposure, scenario.spec.pass_rate,
-                scenario.spec.invalid_rate, len(scenario.spec.faults), folder,
-            )  # fmt: skip
-            yield replace(step, failed=render_failures(result, options, most=GROUPS_MAX)) if step.breaks else step
+                scenario.name,
+                level,
+                result.trial_counts,
+                result.exposure,
+                scenario.spec.pass_rate,
+                scenario.spec.invalid_rate,
+                len(scenario.spec.faults),
+                folder,
+            )
+            yield replace(step, failed=render_failures(result, options, most=GROUPS_MAX)) if step.is_broken else step
 
 
 def render_levels(steps: Sequence[StressLevel], *, brief: bool = False) -> str:
@@ -89,36 +108,40 @@ def render_levels(steps: Sequence[StressLevel], *, brief: bool = False) -> str:
     lines = []
     for name, scenario_steps in group_by_scenario(steps).items():
         if brief:
-            lines.append(f"{name}: {_describe_breaking(scenario_steps)}")
+            lines.append(f"{name}: {_describe_breaking_point(scenario_steps)}")
             continue
         faults = scenario_steps[0].faults
         suffix = f", beside its own {'fault' if faults == 1 else f'{faults} faults'}" if faults else ""
         lines.append(f"{name}: {scenario_steps[0].count.total} trials at each level{suffix}")
         lines.append("level  a call is hit  passed  95 % interval  met a fault        open")
         for step in scenario_steps:
-            share, chance = step.share, chance_of(step.level)
-            figures = "no trial could be judged" if share is None else (
-                f"{share.value:6.0%}  {f'{share.interval.low:.0%}–{share.interval.high:.0%}':>13}"
-                f"  {step.exposure.met:>11}  {step.count.open:>10}  {'█' * round(BAR * share.value)}"
-            )  # fmt: skip
+            share, chance = step.pass_rate, level_to_chance(step.level)
+            figures = (
+                "no trial could be judged"
+                if share is None
+                else (
+                    f"{share.value:6.0%}  {f'{share.interval.low:.0%}–{share.interval.high:.0%}':>13}"
+                    f"  {step.exposure.met:>11}  {step.count.open:>10}  {'█' * round(BAR * share.value)}"
+                )
+            )
             lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>13}  {figures}")
-        lines.append(_describe_breaking(scenario_steps))
-        lines += [f"  {line}" for line in next((step.failed for step in scenario_steps if step.breaks), ())]
+        lines.append(_describe_breaking_point(scenario_steps))
+        lines += [f"  {line}" for line in next((step.failed for step in scenario_steps if step.is_broken), ())]
     return "\n".join(lines)
 
 
 def explain_unproven_levels(steps: Sequence[StressLevel]) -> str:
     """The reason why the levels of a scenario do not show if it breaks: no fault was met at any, or one is open and
     none breaks it; empty if they do."""
-    exposure = Exposure()
+    exposure = FaultExposure()
     for step in steps:
         exposure += step.exposure
-    if exposure.nothing:
-        return exposure.nothing
-    return "" if any(step.breaks for step in steps) else _describe_open(steps)
+    if exposure.no_proof_reason:
+        return exposure.no_proof_reason
+    return "" if any(step.is_broken for step in steps) else _describe_open_level(steps)
 
 
-def _describe_open(steps: Iterable[StressLevel]) -> str:
+def _describe_open_level(steps: Iterable[StressLevel]) -> str:
     """The first level of which it is not known if it breaks the scenario; empty if there is none."""
     first = next((step for step in steps if step.standing is Standing.OPEN), None)
     return (
@@ -132,45 +155,46 @@ def group_by_scenario(steps: Sequence[StressLevel]) -> dict[str, list[StressLeve
     return {name: [step for step in steps if step.scenario == name] for name in names}
 
 
-def _describe_breaking(scenario_steps: Sequence[StressLevel]) -> str:
+def _describe_breaking_point(scenario_steps: Sequence[StressLevel]) -> str:
     """The breaking point of a scenario."""
     if reason := explain_unproven_levels(scenario_steps):
         return f"it proves nothing: {reason}"
-    broken = next((step for step in scenario_steps if step.breaks), None)
+    broken = next((step for step in scenario_steps if step.is_broken), None)
     if broken is None:
         return f"it does not break up to level {scenario_steps[-1].level:g}"
     # A level before it that is open may have broken it already.
-    open_ = _describe_open(takewhile(lambda step: not step.breaks, scenario_steps))
+    open_ = _describe_open_level(takewhile(lambda step: not step.is_broken, scenario_steps))
     earlier = f", or before, since {open_}" if open_ else ""
     return f"it breaks at level {broken.level:g}{earlier}: less than {broken.least:.0%} of its trials pass"
 
 
-def to_plain(steps: Sequence[StressLevel]) -> dict[str, Any]:
+def levels_to_json(steps: Sequence[StressLevel]) -> dict[str, Any]:
     """The steps as JSON values."""
     return {
         "chaoslab": 1,
         "steps": [
             {
                 "scenario": step.scenario, "level": step.level, "passed": step.count.well,
-                "judged": step.count.judged, "open": step.count.open, "met_a_fault": step.exposure.met,
-                "held_back": dict(step.exposure.held), "breaks": step.breaks, "standing": str(step.standing),
+                "judged": step.count.judged_count, "open": step.count.open, "met_a_fault": step.exposure.met,
+                "held_back": dict(step.exposure.held), "breaks": step.is_broken, "standing": str(step.standing),
                 "failed": list(step.failed),
-                "interval": None if step.share is None else [step.share.interval.low, step.share.interval.high],
+                "interval": None if step.pass_rate is None else [step.pass_rate.interval.low,
+                    step.pass_rate.interval.high],
             }
             for step in steps
         ],
     }  # fmt: skip
 
 
-def draw_chart(steps: Sequence[StressLevel], path: Path) -> None:
+def draw_pass_rate_chart(steps: Sequence[StressLevel], path: Path) -> None:
     """Draws the share that passes over the level, with its intervals: a picture (.png, .svg). Raises OSError: the file
     cannot be written."""
-    from chaoslab.reports.charts import save_one
+    from chaoslab.reports.charts import save_chart
     from chaoslab.reports.charts.sweep import draw_pass_rate
     from chaoslab.reports.levels import PassRate
 
     lines = [
-        PassRate(name, [(step.level, share) for step in scenario_steps if (share := step.share) is not None])
+        PassRate(name, [(step.level, share) for step in scenario_steps if (share := step.pass_rate) is not None])
         for name, scenario_steps in group_by_scenario(steps).items()
     ]
-    save_one(draw_pass_rate(lines), path)
+    save_chart(draw_pass_rate(lines), path)

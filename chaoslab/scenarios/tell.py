@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chaoslab.analysis.measures.idle import describe_conditions
+from chaoslab.analysis.measures.idle import describe_triggers
 from chaoslab.analysis.measures.intervals import compute_rate
-from chaoslab.analysis.verdict.ledger import strip_positions
-from chaoslab.base.identity import nth_trial
+from chaoslab.analysis.verdict.ledger import strip_varying_details
+from chaoslab.base.identity import make_nth_trial_id
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
 from chaoslab.record.history import History
 from chaoslab.record.rulings import RulingState
-from chaoslab.scenarios.files import is_python
-from chaoslab.scenarios.lab_agent import LAB, lab_agent
+from chaoslab.scenarios.files import is_python_source
+from chaoslab.scenarios.lab_agent import LAB, load_lab_agent
 from chaoslab.scenarios.running import Result, Ruling
 from chaoslab.scenarios.scenario import Scenario
 
@@ -35,32 +35,32 @@ def render_result(result: Result, *, trial: int | None = None, given: Sequence[s
     """The result in words. `trial`: the only one. `given`: options that its trials depend on, as they were given.
     `brief`: of the trials that failed, the first reason and the command alone."""
     state, scenario = result.state, result.scenario
-    passed, judged = result.standings.well, result.standings.judged
+    passed, judged = result.trial_counts.well, result.trial_counts.judged_count
     share = compute_rate(passed, judged)
     interval_text = f", 95 % interval {share.interval.low:.0%}–{share.interval.high:.0%}" if share is not None else ""
     head = (
         f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{interval_text}; "
         f"{result.met} met a fault"
     )
-    open_as = count_open(result)
+    open_as = count_open_trials(result)
     kinds = ", ".join(f"{count} {name}" for name, count in open_as.items())
-    lines = [head + (f"; {result.standings.open} open ({kinds})" if open_as else "")]
+    lines = [head + (f"; {result.trial_counts.open} open ({kinds})" if open_as else "")]
     if state is RulingState.INVALID:
-        lines.append(f"  it proves nothing: {result.invalid}")
+        lines.append(f"  it proves nothing: {result.unproven_reason}")
     if brief:
         failures = [text for text in render_failures(result, given, most=1) if text.startswith("  ")]
         return "\n".join([*lines, *failures[:1], *failures[-1:]])
     if state is RulingState.PASSED and scenario.spec.found:
         lines.append(f"  fixed: it was found with {scenario.spec.found}")
-    lines += [f"  {text}" for text in result.below]
-    lines += [f"  note: {text}" for text in result.idle.in_words()]
+    lines += [f"  {text}" for text in result.missed_objectives]
+    lines += [f"  note: {text}" for text in result.idle.describe_idle_injections()]
     lines += [f"  {text}" for text in render_failures(result, given)]
     if trial is not None and result.rulings:
         lines.append(result.rulings[0].trial.story().rstrip())
     return "\n".join(lines)
 
 
-def count_open(result: Result) -> dict[str, int]:
+def count_open_trials(result: Result) -> dict[str, int]:
     """The open trials by outcome, the most frequent first."""
     rulings = [ruling for ruling in result.rulings if ruling.state is RulingState.INVALID]
     kinds = ("held back" if open_ruling.held else str(open_ruling.trial.verdict.outcome) for open_ruling in rulings)
@@ -74,15 +74,15 @@ def render_failures(result: Result, options: Sequence[str] = (), *, most: int = 
     not_passed = not_passed or [ruling for ruling in result.rulings if ruling.state is RulingState.INVALID]
     by_reasons: dict[tuple[str, ...], list[Ruling]] = {}
     for ruling in not_passed:
-        by_reasons.setdefault(tuple(map(strip_positions, ruling.reasons)), []).append(ruling)
+        by_reasons.setdefault(tuple(map(strip_varying_details, ruling.reasons)), []).append(ruling)
     groups = sorted(by_reasons.values(), key=lambda rulings: (not rulings[0].trial.verdict.harm, -len(rulings)))
     lines = []
     for rulings in groups[:most]:
-        simplest = min(rulings, key=lambda ruling: len(_faults_met(ruling.trial.history)))
-        lines.append(f"{_describe_numbers(rulings)}:")
+        simplest = min(rulings, key=lambda ruling: len(_list_faults_met(ruling.trial.history)))
+        lines.append(f"{_describe_trial_numbers(rulings)}:")
         lines += [f"  {reason}" for reason in simplest.reasons]
         lines += [f"  {line}" for line in describe_shared_faults([ruling.trial.history for ruling in rulings])]
-        lines.append(f"  rerun: {rerun_command(result.scenario, simplest, options)}")
+        lines.append(f"  rerun: {make_rerun_command(result.scenario, simplest, options)}")
     if remaining := sum(map(len, groups[most:])):
         lines.append(f"… and {remaining} more trials, in other ways")
     return lines
@@ -90,7 +90,7 @@ def render_failures(result: Result, options: Sequence[str] = (), *, most: int = 
 
 def describe_shared_faults(histories: Sequence[History]) -> list[str]:
     """A line with the faults that each of these trials met; none if there is no such fault."""
-    faults_by_trial = [_faults_met(history) for history in histories]
+    faults_by_trial = [_list_faults_met(history) for history in histories]
     shared = [
         f"{fault} on {target}"
         for fault, target in faults_by_trial[0]
@@ -99,9 +99,9 @@ def describe_shared_faults(histories: Sequence[History]) -> list[str]:
     return [f"{'each' if histories[1:] else 'it'} met {', '.join(shared)}"] if shared else []
 
 
-def _faults_met(history: History) -> dict[tuple[str, str], None]:
+def _list_faults_met(history: History) -> dict[tuple[str, str], None]:
     """The faults that were witnessed, each with its target."""
-    return dict.fromkeys((event.fault, event.target) for _, event in history.of(FaultWitnessed))
+    return dict.fromkeys((event.fault, event.target) for _, event in history.find_events(FaultWitnessed))
 
 
 def describe_interruption(results: Sequence[Result], scenarios: int, *, trials: int | None = None) -> str:
@@ -109,24 +109,24 @@ def describe_interruption(results: Sequence[Result], scenarios: int, *, trials: 
     `trials`: of each, in place of its own number."""
     *finished, last = results
     trial_count, trials_planned = len(last.rulings), last.scenario.spec.trials if trials is None else trials
-    counts = _describe_counts(ruling.state for ruling in last.rulings)
+    counts = _describe_state_counts(ruling.state for ruling in last.rulings)
     text = f"interrupted: {trial_count} of {trials_planned} trials of {last.scenario.name} are done{counts}"
     if scenarios > 1:
         text += (
             f"; {len(finished)} of {scenarios} scenarios are "
-            f"done{_describe_counts(result.state for result in finished)}"
+            f"done{_describe_state_counts(result.state for result in finished)}"
         )
     return text
 
 
-def _describe_counts(states: Iterable[RulingState]) -> str:
+def _describe_state_counts(states: Iterable[RulingState]) -> str:
     """The states with their numbers, as in ": 3 passed, 1 failed"; empty if there is none."""
     state_counts = Counter(states)
     counts = ", ".join(f"{state_counts[state]} {state}" for state in RulingState if state_counts[state])
     return f": {counts}" if counts else ""
 
 
-def _describe_numbers(rulings: Sequence[Ruling]) -> str:
+def _describe_trial_numbers(rulings: Sequence[Ruling]) -> str:
     """The trials by number, as in "7 trials (1, 2, 5 …)"."""
     numbers = [str(ruling.number) for ruling in rulings]
     if len(numbers) == 1:
@@ -134,17 +134,17 @@ def _describe_numbers(rulings: Sequence[Ruling]) -> str:
     return f"{len(numbers)} trials ({', '.join(numbers[:SHOWN])}{' …' if numbers[SHOWN:] else ''})"
 
 
-def rerun_command(scenario: Scenario, ruling: Ruling, given: Sequence[str] = ()) -> str:
+def make_rerun_command(scenario: Scenario, ruling: Ruling, given: Sequence[str] = ()) -> str:
     """The command that runs this trial again, with the options that were given; the call, if Python made it."""
-    return rerun_command_of(scenario, ruling.number, given)
+    return make_trial_rerun_command(scenario, ruling.number, given)
 
 
-def rerun_command_of(scenario: Scenario, number: int, options: Sequence[str] = ()) -> str:
+def make_trial_rerun_command(scenario: Scenario, number: int, options: Sequence[str] = ()) -> str:
     """The same by the trial's number."""
     if scenario.folder is None:
         return f".test({', '.join([f'trial={number}', *options])})"
     arguments = ["chaoslab", "test", scenario.file, "--trial", str(number), *options]
-    name_wanted = scenario.name if is_python(scenario.file) else scenario.variant
+    name_wanted = scenario.name if is_python_source(scenario.file) else scenario.variant
     arguments += ["-k", name_wanted] if name_wanted else []
     return shlex.join(arguments)
 
@@ -158,20 +158,20 @@ def shorten_story(ruling: Ruling) -> list[str]:
     return [*lines[: half - 1], f"… {len(lines) - STORY_MAX + 1} lines …", *lines[-half:]]
 
 
-def to_plain(result: Result, options: Sequence[str] = ()) -> dict[str, Any]:
+def result_to_json(result: Result, options: Sequence[str] = ()) -> dict[str, Any]:
     """The result as JSON values. `options`: as in `told`."""
     return {
         "name": result.scenario.name,
         "file": result.scenario.file,
         "state": str(result.state),
-        "why": result.invalid if result.state is RulingState.INVALID else "",
+        "why": result.unproven_reason if result.state is RulingState.INVALID else "",
         "trials": len(result.rulings),
-        "passed": result.standings.well,
-        "failed": result.standings.bad,
-        "open": result.standings.open,
-        "open_as": count_open(result),
+        "passed": result.trial_counts.well,
+        "failed": result.trial_counts.bad,
+        "open": result.trial_counts.open,
+        "open_as": count_open_trials(result),
         "met_a_fault": result.met,
-        "hit_nothing": result.idle.in_words(),
+        "hit_nothing": result.idle.describe_idle_injections(),
         "slo": [
             {
                 "tool": objective.tool,
@@ -191,7 +191,7 @@ def to_plain(result: Result, options: Sequence[str] = ()) -> dict[str, Any]:
                 "state": str(ruling.state),
                 "outcome": str(ruling.trial.outcome),
                 "reasons": ruling.reasons,
-                "again": rerun_command(result.scenario, ruling, options),
+                "again": make_rerun_command(result.scenario, ruling, options),
             }
             for ruling in result.rulings
             if ruling.state is not RulingState.PASSED
@@ -219,42 +219,42 @@ def forecast_hits(
     spec = scenario.spec
     count = spec.trials if trials is None else trials
     plan = Plan(spec.seed if seed is None else seed, scenario.injections)
-    names = [*scenario.functions, *spec.services, *spec.upstreams]
-    names += lab_agent().TARGETS if spec.agent == LAB else ()
+    names = [*scenario.function_names, *spec.services, *spec.upstreams]
+    names += load_lab_agent().TARGETS if spec.agent == LAB else ()
 
-    def foreseeable(injections: Sequence[Injection]) -> dict[str, Candidates]:
+    def collect_candidates(injections: Sequence[Injection]) -> dict[str, Candidates]:
         return {
             name: Candidates(
-                i for i in injections if i.covers(name) and not _depends_on_call(i, name, scenario.functions)
+                i for i in injections if i.covers(name) and not _fault_depends_on_call(i, name, scenario.function_names)
             )
             for name in names
         }
 
-    concerned = foreseeable(plan.injections)
+    concerned = collect_candidates(plan.injections)
     hits_by_trial: dict[int, list[str]] = {}
     open_: dict[int, list[str]] = {}
     drawn: dict[int, Mapping[str, Any]] = {}
     for number in range(count) if only is None else [only - 1]:
-        trial_plan = scenario.drawn(plan.seed, number)
+        trial_plan = scenario.draw_plan(plan.seed, number)
         if trial_plan.values:
-            concerned = foreseeable(trial_plan.injections)
+            concerned = collect_candidates(trial_plan.injections)
         open_[number + 1] = [
             f"{drawn_injection.name} at the calls that fit "
-            f"{describe_conditions(drawn_injection)}{_describe_chance(drawn_injection)}"
+            f"{describe_triggers(drawn_injection)}{_describe_chance(drawn_injection)}"
             for drawn_injection in trial_plan.injections
             if drawn_injection.may_hit
             and any(
-                drawn_injection.covers(name) and _depends_on_call(drawn_injection, name, scenario.functions)
+                drawn_injection.covers(name) and _fault_depends_on_call(drawn_injection, name, scenario.function_names)
                 for name in names
             )
         ]
-        memory = TrialMemory(replace(plan, injections=trial_plan.injections), nth_trial("", number, 1).key)
+        memory = TrialMemory(replace(plan, injections=trial_plan.injections), make_nth_trial_id("", number, 1).key)
         drawn[number + 1] = trial_plan.values
         hits_by_trial[number + 1] = [
             f"{injection.name} at request {request} of {name}"
             for name, candidates in concerned.items()
             for request in range(1, REQUESTS + 1)
-            for injection, decision in _decide(memory, candidates, name, request)
+            for injection, decision in _iterate_decisions(memory, candidates, name, request)
             if decision in HITS
         ]
     return {
@@ -263,7 +263,7 @@ def forecast_hits(
     }  # fmt: skip
 
 
-def _depends_on_call(injection: Injection, target: str, functions: Sequence[str]) -> bool:
+def _fault_depends_on_call(injection: Injection, target: str, functions: Sequence[str]) -> bool:
     """True if only a call itself tells whether it would be hit, such as by its turn. A function is the one tool of its
     target."""
     return not OF_CALLS.isdisjoint(injection.triggers) or ("tool" in injection.triggers and target not in functions)
@@ -273,9 +273,11 @@ def _describe_chance(injection: Injection) -> str:
     return f", each with a chance of {injection.chance:g}" if injection.chance < 1 else ""
 
 
-def _decide(
+def _iterate_decisions(
     memory: TrialMemory, candidates: Candidates, name: str, request: int
 ) -> Iterator[tuple[Injection, Decision]]:
     yield from zip(
-        candidates, memory.decide(candidates, memory.occasion(name, name, request, 1, changes=True)), strict=False
+        candidates,
+        memory.decide_hits(candidates, memory.build_occasion(name, name, request, 1, changes=True)),
+        strict=False,
     )

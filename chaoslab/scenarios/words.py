@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import foreign, former
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import suggest_name
 from chaoslab.scenarios.drawn_spec import SPACE_KEYS
 from chaoslab.scenarios.located import Located
 
@@ -24,21 +24,21 @@ _EXPECTED = {
 """The right kind of value, by the type of pydantic's error."""
 
 
-def describe_mistake(located: Located, error: "ErrorDetails") -> str:
+def describe_validation_error(located: Located, error: "ErrorDetails") -> str:
     """One line: the place, the wrong value, and what would be right."""
-    path = find_path(located.data, error["loc"])
+    path = find_data_path(located.data, error["loc"])
     if error["type"] == "missing":
-        return str(located.error(path[:-1], f"{error['loc'][-1]} is missing"))
-    return str(located.error(path, _describe_value(path, error)))
+        return str(located.make_error(path[:-1], f"{error['loc'][-1]} is missing"))
+    return str(located.make_error(path, _describe_wrong_value(path, error)))
 
 
-def _describe_value(path: Sequence[str | int], error: "ErrorDetails") -> str:
+def _describe_wrong_value(path: Sequence[str | int], error: "ErrorDetails") -> str:
     from chaoslab.scenarios.spec import DRAWN, ITS_OWN
 
     value, last = error.get("input"), str(path[-1]) if path else "this"
     if error["type"] == "extra_forbidden":
         instead = (foreign.KEYS | former.KEYS).get(last)
-        return f"'{last}' is not known here: {instead or did_you_mean(last, known_keys(path))}"
+        return f"'{last}' is not known here: {instead or suggest_name(last, list_sibling_keys(path))}"
     name = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
     if name == "args" and isinstance(value, list):
         expected = "a mapping of names, as in {order: 17}"
@@ -47,7 +47,7 @@ def _describe_value(path: Sequence[str | int], error: "ErrorDetails") -> str:
         return f"{name} is the same in all trials: give it one value{several}"
     else:
         expected = _describe_expected(error)
-    return f"{name} is {shorten(value)}: it should be {expected}"
+    return f"{name} is {shorten_repr(value)}: it should be {expected}"
 
 
 def _describe_expected(error: "ErrorDetails") -> str:
@@ -67,7 +67,7 @@ _WORDS = {"^lab": ", or lab for the lab's own", "^model": ", or model"}
 """The other words that a key takes, by the beginning of its pattern."""
 
 
-def find_path(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:
+def find_data_path(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:
     """The parts of a location that are keys and indices of the data; names of types are left out."""
     return tuple(_iterate_path(data, loc))
 
@@ -86,7 +86,7 @@ def _iterate_path(data: Any, loc: Sequence[str | int]) -> Iterator[str | int]:
             data = data[step]
 
 
-def known_keys(path: Sequence[str | int]) -> list[str]:
+def list_sibling_keys(path: Sequence[str | int]) -> list[str]:
     """The keys that are known beside this one."""
     from chaoslab.scenarios import spec
 
@@ -96,6 +96,6 @@ def known_keys(path: Sequence[str | int]) -> list[str]:
     return list((spec.PARTS.get(inner[-1], spec.ScenarioSpec) if inner else spec.ScenarioSpec).model_fields)
 
 
-def shorten(value: Any) -> str:
+def shorten_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -7,7 +7,7 @@ HEADER = "x-stainless-retry-count"
 _DIGITS_MAX = 9
 
 
-def parse_count(header: str) -> int | None:
+def parse_retry_count(header: str) -> int | None:
     """The count in the header's text; None if it has none."""
     # `isdigit` alone is true for signs such as a raised two, which int() refuses.
     return int(header) if header.isascii() and header.isdigit() and len(header) <= _DIGITS_MAX else None

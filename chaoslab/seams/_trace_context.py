@@ -7,6 +7,6 @@ HEADER = "traceparent"
 _FORM = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
-def parse_span(header: str) -> str | None:
+def validate_span_header(header: str) -> str | None:
     """The header's text; None if there is none, or it names no span."""
     return header if header and _FORM.fullmatch(header) else None

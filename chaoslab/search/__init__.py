@@ -2,6 +2,6 @@
 (`strategies/`, one file each) and a pass of `shrinking` are told what came of trials and name the next ones.
 `chaoslab.execution.exploring` runs them. None knows a world.
 
-Other rooms use `attribution`, `causes`, `compared`, `comparing`, `contrast`, `map`, `pairs`, `probes`, `proof`,
+Other rooms use `causes`, `compared`, `comparing`, `contrast`, `map`, `pairs`, `probes`, `proof`,
 `roots`, `shrinking`, `variation`.
 """

@@ -3,8 +3,8 @@
 from enum import IntEnum
 from functools import cache
 
-from chaoslab.core.fault import load, trait
-from chaoslab.search.variation import Tried
+from chaoslab.core.fault import get_trait, load_fault
+from chaoslab.search.variation import TriedVariation
 
 
 class Danger(IntEnum):
@@ -23,22 +23,22 @@ class Danger(IntEnum):
 def unnoticeable(fault: str) -> bool:
     """True if nobody could tell it from the right exchange: its reply is whole and of the right form, or it is an
     oddity of the model."""
-    cls = load(fault)
-    if trait(cls, "breaks_form") or trait(cls, "evident") or not trait(cls, "corrupts"):
+    cls = load_fault(fault)
+    if get_trait(cls, "breaks_form") or get_trait(cls, "evident") or not get_trait(cls, "corrupts"):
         return False
-    return trait(cls, "leaves") not in ("nothing", "part") or bool(trait(cls, "of_model"))
+    return get_trait(cls, "leaves") not in ("nothing", "part") or bool(get_trait(cls, "of_model"))
 
 
 @cache
 def _rank_danger(fault: str) -> Danger:
-    cls = load(fault)
+    cls = load_fault(fault)
     if unnoticeable(fault):
         return Danger.UNNOTICEABLE
-    if trait(cls, "of_effect") or trait(cls, "unanswered"):
+    if get_trait(cls, "of_effect") or get_trait(cls, "unanswered"):
         return Danger.UNCLEAR
-    if trait(cls, "delays") or trait(cls, "dose"):
+    if get_trait(cls, "delays") or get_trait(cls, "dose"):
         return Danger.LATE
-    return Danger.CONTENT if trait(cls, "leaves") or trait(cls, "corrupts") else Danger.ERROR
+    return Danger.CONTENT if get_trait(cls, "leaves") or get_trait(cls, "corrupts") else Danger.ERROR
 
 
 def rank_danger(fault: str, *, acts: bool = True) -> Danger:
@@ -48,11 +48,11 @@ def rank_danger(fault: str, *, acts: bool = True) -> Danger:
 
 
 @cache
-def comes_first(fault: str) -> bool:
+def is_tried_first(fault: str) -> bool:
     """True if a search tries it before others of its danger."""
-    return _rank_danger(fault) is Danger.UNCLEAR or bool(trait(load(fault), "common"))
+    return _rank_danger(fault) is Danger.UNCLEAR or bool(get_trait(load_fault(fault), "common"))
 
 
-def rank_likelihood(tried: Tried) -> tuple[int, ...]:
+def rank_fault_dangers(tried: TriedVariation) -> tuple[int, ...]:
     """The danger of each fault of a trial, the greatest first, which is the order of the likeliest too."""
     return tuple(sorted(_rank_danger(injection.choices[0].fault) for injection in tried.variation.injections))

@@ -3,31 +3,31 @@
 from collections.abc import Iterator
 from typing import Any
 
-from chaoslab.base.jsonable import line
-from chaoslab.search.comparing import PROMPTS_LEAST, ComparedFigure, Figures, count_trials
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.search.comparing import PROMPTS_LEAST, ComparedFigure, ComparedPairs, take_first_changed
 from chaoslab.search.pairs import BETTER, FEW, LEAST, OPEN, POWER, WORSE
 
 PROMPT, PROMPTS = 60, 12
 """The most characters of a prompt, and the most prompts that are shown."""
 
 
-class Comparison(Figures):
+class Comparison(ComparedPairs):
     """The comparison of two sides; prints as lines."""
 
     def in_words(self, most: int = 5) -> list[str]:
         """The comparison in lines. `most`: the most pairs that are named as worse, as better and as open."""
         parts = (
             _describe_verdict(self),
-            _describe_power(self),
-            _list_prompts(self),
-            _list_changes(self),
+            _describe_detectable_change(self),
+            _list_prompt_lines(self),
+            _list_change_lines(self),
             self.notes,
-            _list_pairs(self, most) if most else (),
+            _list_pair_lines(self, most) if most else (),
         )
         return [text for section in parts for text in section]
 
     @property
-    def why_open(self) -> str:
+    def open_reason(self) -> str:
         """The reason why it is open, with the numbers; empty if it is not."""
         if self.verdict != OPEN:
             return ""
@@ -36,21 +36,22 @@ class Comparison(Figures):
         reasons = [f"{figure.shares.open} of {len(self.pairs)} pairs are open ({figure.words})" for figure in self.open]
         return f"{'; '.join(reasons)}, and {self.open_max:.0%} may be"
 
-    def data(self) -> dict[str, Any]:
+    def to_json_values(self) -> dict[str, Any]:
         """The comparison as JSON values."""
         return {
             "verdict": self.verdict, "alpha": self.alpha, "open_max": self.open_max, "pairs": len(self.pairs),
-            "why_open": self.why_open, "worse": self.count(WORSE), "better": self.count(BETTER),
+            "why_open": self.open_reason, "worse": self.count(WORSE), "better": self.count(BETTER),
             "open": self.count(OPEN),
-            "figures": {item.name: figure_data(item) for item in self.stated},
+            "figures": {item.name: figure_to_json(item) for item in self.stated},
             "outcomes": self.outcomes,
             "harm": {"base": self.harmed[0], "new": self.harmed[1]},
             "costs": {item.amount: {"base": item.base, "new": item.new} for item in self.costs},
             "notes": self.notes,
             "changed": [
-                {"trial": item.number, "change": item.change, "base": item.base.plain(), "new": item.new.plain(),
+                {"trial": item.number, "change": item.change_kind, "base": item.base.to_json_values(),
+                 "new": item.new.to_json_values(),
                  "differs": item.differs, "cause": item.cause}
-                for item in self.pairs if item.change
+                for item in self.pairs if item.change_kind
             ],
         }  # fmt: skip
 
@@ -60,7 +61,7 @@ class Comparison(Figures):
     __repr__ = __str__
 
 
-def figure_data(figure: ComparedFigure) -> dict[str, Any]:
+def figure_to_json(figure: ComparedFigure) -> dict[str, Any]:
     """A figure as JSON values."""
     interval = figure.interval
     return {
@@ -72,7 +73,7 @@ def figure_data(figure: ComparedFigure) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def figure_text(figure: ComparedFigure) -> str:
+def describe_figure(figure: ComparedFigure) -> str:
     """A figure in one line: both shares, the open pairs, and the change with its interval."""
     judged, open_, base, new = figure.shares
     text = f"{figure.words} {base} → {new} of {judged} pairs" + (f", {open_} open" if open_ else "")
@@ -84,23 +85,23 @@ def figure_text(figure: ComparedFigure) -> str:
 
 
 def _describe_verdict(result: Comparison) -> Iterator[str]:
-    reason = result.why_open or "; ".join(map(figure_text, result.stated)) or "no pair was tried"
+    reason = result.open_reason or "; ".join(map(describe_figure, result.stated)) or "no pair was tried"
     yield f"{result.verdict}: {reason}"
-    if result.why_open:
-        yield from map(figure_text, result.stated)
+    if result.open_reason:
+        yield from map(describe_figure, result.stated)
     if not result.stated:
         return
     evidence = [f"{figure.words}: {figure.evidence(WORSE):.3g} for worse, {figure.evidence(BETTER):.3g} for better"
                 for figure in result.stated]  # fmt: skip
     scope = f", the mean over {result.prompts} prompts," if result.prompts > 1 else ""
     yield (
-        f"{result.count(WORSE)} pairs became worse, {result.count(BETTER)} better, {result.count(OPEN)} open; evidence "
+        f"{result.count(WORSE)} pairs got worse, {result.count(BETTER)} better, {result.count(OPEN)} open; evidence "
         f"{'; '.join(evidence)} ({2 / result.alpha:g} decides)"
     )
-    yield f"each change{scope} and its {1 - result.alpha:.0%} interval hold whenever they are looked at"
+    yield f"each change{scope} and its {1 - result.alpha:.0%} interval are valid at every look"
 
 
-def _describe_power(result: Comparison) -> Iterator[str]:
+def _describe_detectable_change(result: Comparison) -> Iterator[str]:
     if result.verdict == FEW:
         prompts_needed = f"one prompt or {PROMPTS_LEAST}, and " if 1 < result.prompts < PROMPTS_LEAST else ""
         yield f"a verdict needs {prompts_needed}{LEAST} pairs; these are {len(result.pairs)}"
@@ -112,21 +113,21 @@ def _describe_power(result: Comparison) -> Iterator[str]:
             statement = f"a fall as large as this is shown within {figure.needed} pairs"
             yield f"{figure.words}: {statement} with a chance of {POWER}"
         if (share := figure.detectable) is not None:
-            statement = f"{judged} pairs show {share:.1%} of them worse, none better"
+            statement = f"{judged} pairs would show {share:.1%} worse and none better"
             yield f"{figure.words}: {statement}, with a chance of {POWER}"
 
 
-def _list_prompts(result: Comparison) -> Iterator[str]:
+def _list_prompt_lines(result: Comparison) -> Iterator[str]:
     for figure in result.stated if result.prompts > 1 else ():
         rows = sorted(figure.by_prompt.items(), key=lambda row: row[1].new - row[1].base)
         for prompt, (judged, open_, base, new) in rows[:PROMPTS]:
             beside = f", {open_} open" if open_ else ""
-            yield f"  {line(prompt, PROMPT)!r}: {figure.words} {base} → {new} of {judged}{beside}"
+            yield f"  {to_one_line(prompt, PROMPT)!r}: {figure.words} {base} → {new} of {judged}{beside}"
         if len(rows) > PROMPTS:
             yield f"  … and {len(rows) - PROMPTS} more prompts"
 
 
-def _list_changes(result: Comparison) -> Iterator[str]:
+def _list_change_lines(result: Comparison) -> Iterator[str]:
     moved = [f"{name} {before} → {after}" for name, (before, after) in result.outcomes.items() if before != after]
     if moved:
         yield f"outcomes: {', '.join(moved)}"
@@ -137,9 +138,9 @@ def _list_changes(result: Comparison) -> Iterator[str]:
             yield f"{cost.amount} a trial, median: {cost.base:.4g}{cost.unit} → {cost.new:.4g}{cost.unit}"
 
 
-def _list_pairs(result: Comparison, pairs_max: int) -> Iterator[str]:
+def _list_pair_lines(result: Comparison, pairs_max: int) -> Iterator[str]:
     for change in (WORSE, BETTER, OPEN):
-        listed, rest = count_trials(result.pairs, change, pairs_max)
+        listed, rest = take_first_changed(result.pairs, change, pairs_max)
         for pair in listed:
             reason = pair.base.why if change == BETTER or pair.new.well else pair.new.why
             yield f"  {change}: trial {pair.number}: {pair.base.outcome} → {pair.new.outcome} ({reason})"

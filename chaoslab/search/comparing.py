@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from chaoslab.analysis.measures.anytime import (
     PairCounts,
-    change_evidence,
-    change_interval,
+    compute_change_evidence,
+    compute_change_interval,
     count_pairs_needed,
-    detectable_change,
+    min_detectable_change,
 )
-from chaoslab.analysis.measures.intervals import Interval, student_t
-from chaoslab.analysis.verdict.exposure import Exposure
+from chaoslab.analysis.measures.intervals import Interval, student_t_quantile
+from chaoslab.analysis.verdict.exposure import FaultExposure
 from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.search.pairs import BETTER, FEW, FIGURES, LEAST, OPEN, POWER, SAME, WORSE, Pair
 
@@ -85,11 +85,11 @@ class ComparedFigure:
 
     @property
     def shares(self) -> Shares:
-        return _shares(self._all)
+        return _compute_side_shares(self._all)
 
     @property
     def by_prompt(self) -> dict[str, Shares]:
-        return {cluster: _shares(states) for cluster, states in self._prompts.items()}
+        return {cluster: _compute_side_shares(states) for cluster, states in self._prompts.items()}
 
     @property
     def open(self) -> bool:
@@ -97,7 +97,7 @@ class ComparedFigure:
         return self.shares.open > self.open_max * self._all.total()
 
     def count(self, change: str) -> int:
-        """The judged pairs that became worse or better."""
+        """The judged pairs that got worse or better."""
         return self._all[(True, False) if change == WORSE else (False, True)]
 
     def shown(self, change: str) -> bool:
@@ -105,24 +105,24 @@ class ComparedFigure:
         # After any round an e-value passes 2 / alpha with a chance of at most alpha / 2 (Ville), one direction's part.
         if not self.stated or self.evidence(change) < 2 / self.alpha:
             return False
-        spread = self._spread(self._way(change))
+        spread = self._compute_spread_interval(self._choose_open_mode(change))
         return spread is None or (spread.high < 0 if change == WORSE else spread.low > 0)
 
     def evidence(self, change: str) -> float:
         """The e-value for worse or better, with the open pairs as they are counted."""
-        counts = self._counts(self._way(change))
+        counts = self._count_pairs_by_weight(self._choose_open_mode(change))
         if change == BETTER:
             # The e-value is one for "worse": the sides are exchanged for "better".
             counts = [
                 PairCounts(pair_count.better, pair_count.same, pair_count.worse, pair_count.weight)
                 for pair_count in counts
             ]
-        return change_evidence(counts)
+        return compute_change_evidence(counts)
 
     @property
     def change(self) -> float | None:
         """The mean over the prompts of the change of their judged pairs; None if none is judged."""
-        means = self._means(LEFT_OUT)
+        means = self._compute_prompt_means(LEFT_OUT)
         return fmean(mean for mean, _, _ in means) if means else None
 
     @property
@@ -130,8 +130,11 @@ class ComparedFigure:
         """The interval of the change, which may be looked at after each round of prompts."""
         ends = []
         for change in (BETTER, WORSE):
-            mode = self._way(change)
-            bets, spread = change_interval(self._counts(mode), self.alpha), self._spread(mode)
+            mode = self._choose_open_mode(change)
+            bets, spread = (
+                compute_change_interval(self._count_pairs_by_weight(mode), self.alpha),
+                self._compute_spread_interval(mode),
+            )
             ends.append(bets if spread is None else Interval(min(bets.low, spread.low), max(bets.high, spread.high)))
         return Interval(ends[0].low, ends[1].high)
 
@@ -147,59 +150,66 @@ class ComparedFigure:
     def detectable(self) -> float | None:
         """The share of the judged pairs that become worse, with none better, that would have been shown with a chance
         of 0.9, if all prompts changed alike."""
-        return detectable_change(self.shares.judged, alpha=self.alpha / 2, least=POWER)
+        return min_detectable_change(self.shares.judged, alpha=self.alpha / 2, least=POWER)
 
     def hopeless(self, pairs_left: int) -> bool:
         """So many more pairs could not show it to be worse, even if all of them became so."""
-        return change_evidence([*self._counts(self._way(WORSE)), PairCounts(pairs_left, 0, 0)]) < 2 / self.alpha
+        return (
+            compute_change_evidence(
+                [*self._count_pairs_by_weight(self._choose_open_mode(WORSE)), PairCounts(pairs_left, 0, 0)]
+            )
+            < 2 / self.alpha
+        )
 
-    def _way(self, change: str) -> str:
+    def _choose_open_mode(self, change: str) -> str:
         """The way to count open pairs where it is asked if this is shown."""
         return LEFT_OUT if not self.open else IN_FAVOUR if change == WORSE else AGAINST
 
-    def _counts(self, mode: str) -> list[PairCounts]:
+    def _count_pairs_by_weight(self, mode: str) -> list[PairCounts]:
         """The pairs of all prompts, those of one weight together, so that each prompt counts as much as any other."""
         fewest = min((states.total() for states in self._prompts.values()), default=0)
         by_weight: dict[float, list[int]] = {}
         for states in self._prompts.values():
             sums = by_weight.setdefault(fewest / states.total(), [0, 0, 0])
-            for value, number in _changes(states, mode):
+            for value, number in _iterate_changes(states, mode):
                 sums[value + 1] += number
         return [PairCounts(worse, same, better, weight) for weight, (worse, same, better) in by_weight.items()]
 
-    def _means(self, mode: str) -> list[tuple[float, float, int]]:
+    def _compute_prompt_means(self, mode: str) -> list[tuple[float, float, int]]:
         """By prompt: mean and variance of the change of its pairs, and their number."""
         rows = []
         for states in self._prompts.values():
-            values = [*_changes(states, mode)]
+            values = [*_iterate_changes(states, mode)]
             if total := sum(number for _, number in values):
                 mean = sum(value * number for value, number in values) / total
                 square = sum(value * value * number for value, number in values) / total
                 rows.append((mean, square - mean * mean, total))
         return rows
 
-    def _spread(self, mode: str) -> Interval | None:
+    def _compute_spread_interval(self, mode: str) -> Interval | None:
         """The interval of the mean by the spread of the prompts' changes; None for one prompt. The spread of few
         prompts may be small by chance, so it is taken to be at least that which the pairs within them make."""
         if len(self._prompts) < 2:
             return None
-        rows = self._means(mode)
+        rows = self._compute_prompt_means(mode)
         # Judged pairs of one prompt alone tell nothing of the spread, so no change is excluded.
         if len(rows) < 2:
             return Interval(-1.0, 1.0)
         means = [mean for mean, _, _ in rows]
         within = fmean(square / total for _, square, total in rows)
-        half = student_t(self.alpha / 2 / LOOKS, len(means) - 1) * sqrt(max(variance(means), within) / len(means))
+        half = student_t_quantile(self.alpha / 2 / LOOKS, len(means) - 1) * sqrt(
+            max(variance(means), within) / len(means)
+        )
         return Interval(max(-1.0, fmean(means) - half), min(1.0, fmean(means) + half))
 
 
-def _shares(states: Counter[States]) -> Shares:
+def _compute_side_shares(states: Counter[States]) -> Shares:
     judged = {state: number for state, number in states.items() if None not in state}
     base, new = (sum(number for state, number in judged.items() if state[side]) for side in (0, 1))
     return Shares(sum(judged.values()), states.total() - sum(judged.values()), base, new)
 
 
-def _changes(states: Counter[States], mode: str) -> Iterator[tuple[int, int]]:
+def _iterate_changes(states: Counter[States], mode: str) -> Iterator[tuple[int, int]]:
     """Each change (−1, 0 or 1) with the number of its pairs."""
     for (base, new), number in states.items():
         if base is not None and new is not None:
@@ -211,7 +221,7 @@ def _changes(states: Counter[States], mode: str) -> Iterator[tuple[int, int]]:
 
 
 @dataclass
-class Figures:
+class ComparedPairs:
     """All pairs so far. `alpha`: the chance of a false "worse", and of a false "better", of both figures together.
     `open_max`: the share of open pairs up to which the others decide. `period`: the pairs of a round, in which each
     prompt is asked; only whole rounds count. `notes`: what else is to be known of it, one line each."""
@@ -223,7 +233,7 @@ class Figures:
     period: int = 1
     pairs: list[Pair] = field(default_factory=list, init=False)
     figures: dict[str, ComparedFigure] = field(init=False)
-    exposure: Exposure = field(default_factory=Exposure, init=False)
+    exposure: FaultExposure = field(default_factory=FaultExposure, init=False)
 
     def __post_init__(self) -> None:
         # Each figure has its half of alpha. Of that its two directions have a half each in the interval.
@@ -232,15 +242,18 @@ class Figures:
     def add(self, pair: Pair) -> None:
         if pair.base.story is not None or pair.new.story is not None:  # which are not kept
             pair = replace(
-                pair, differs=pair.difference, base=replace(pair.base, story=None), new=replace(pair.new, story=None)
+                pair,
+                differs=pair.story_difference,
+                base=replace(pair.base, story=None),
+                new=replace(pair.new, story=None),
             )
         self.pairs.append(pair)
         for side in (pair.base, pair.new):
-            self.exposure.add(met=side.met, held=side.held)
+            self.exposure.add_trial(met=side.met, held=side.held)
         if len(self.pairs) % self.period == 0:
             for round_pair in self.pairs[-self.period :]:
                 for figure in self.figures.values():
-                    figure.add(round_pair.states(figure.name), round_pair.cluster)
+                    figure.add(round_pair.get_states(figure.name), round_pair.cluster)
 
     @property
     def stated(self) -> list[ComparedFigure]:
@@ -253,7 +266,7 @@ class Figures:
 
     def count(self, change: str) -> int:
         """The pairs that changed so."""
-        return sum(pair.change == change for pair in self.pairs)
+        return sum(pair.change_kind == change for pair in self.pairs)
 
     def evidence(self, change: str) -> float:
         """The most evidence of a figure that it is worse, or better."""
@@ -268,7 +281,7 @@ class Figures:
     @property
     def nothing(self) -> str:
         """The reason why all pairs together prove nothing, whatever they are; empty if they may."""
-        return self.exposure.nothing
+        return self.exposure.no_proof_reason
 
     @property
     def verdict(self) -> str:
@@ -294,7 +307,7 @@ class Figures:
         )
 
     def hopeless(self, pairs_left: int) -> bool:
-        """So many more pairs could not decide for worse, even if all of them became worse."""
+        """So many more pairs could not decide for worse, even if all of them got worse."""
         return all(figure.hopeless(pairs_left) for figure in self.stated)
 
     @property
@@ -320,7 +333,7 @@ class Figures:
                 yield MovedCost(amount, *(median(item) for item in zip(*stated, strict=True)))
 
 
-def count_trials(pairs: Sequence[Pair], change: str, pairs_max: int) -> tuple[list[Pair], int]:
+def take_first_changed(pairs: Sequence[Pair], change: str, pairs_max: int) -> tuple[list[Pair], int]:
     """The first pairs that changed so, and the number of the others."""
-    changed = [pair for pair in pairs if pair.change == change]
+    changed = [pair for pair in pairs if pair.change_kind == change]
     return changed[:pairs_max], len(changed[pairs_max:])

@@ -52,7 +52,8 @@ class Contrast:
 
 @dataclass(frozen=True)
 class SelfFailure:
-    """A failure that happens without faults too: `failed` of `trials`. `outcome`, `why`, `kind`: as in `Tried`."""
+    """A failure that happens without faults too: `failed` of `trials`. `outcome`, `why`, `kind`: as in
+    `TriedVariation`."""
 
     outcome: str
     why: str

@@ -1,6 +1,6 @@
 """The findings of an exploration: the map of calls and faults, the failures, and what was not tried."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,11 +8,20 @@ from typing import Any
 
 from chaoslab.analysis.verdict.answer import UNDECIDED
 from chaoslab.search import causes
-from chaoslab.search.roots import RANK, is_unnoticed
+from chaoslab.search.roots import RANK, is_unnoticed_failure
 from chaoslab.search.strategies import ORDER
-from chaoslab.search.strategies.pairs import combine_pair, pairs_by_kind
-from chaoslab.search.strategies.singles import adapt_to_timeouts
-from chaoslab.search.variation import LOST, Known, Probe, Site, Tried, Variation, is_lasting, site_of
+from chaoslab.search.strategies.pairs import build_pair_variation, list_pairs_by_kind
+from chaoslab.search.strategies.singles import adapt_delays_to_timeouts
+from chaoslab.search.variation import (
+    LOST,
+    Probe,
+    SearchKnowledge,
+    Site,
+    TriedVariation,
+    Variation,
+    get_injection_site,
+    is_lasting_injection,
+)
 
 GOES_ON = "it goes on"
 """In place of the reason that it ended, of an exploration that is under way."""
@@ -20,7 +29,7 @@ GOES_ON = "it goes on"
 
 @dataclass(frozen=True)
 class MapRow:
-    """An attempt, and the faults that have to hit first for it to be made; none for one of the calm trial."""
+    """An attempt, and the faults that have to hit first for it to be made; none for one of the trial without faults."""
 
     site: Site
     after: Variation = Variation()
@@ -30,7 +39,9 @@ class MapRow:
     def __str__(self) -> str:
         if self.lasts:
             return f"{self.site} and all after it"
-        return f"{self.site} (after {causes.name_variation(self.after)})" if self.after.injections else str(self.site)
+        return (
+            f"{self.site} (after {causes.describe_variation(self.after)})" if self.after.injections else str(self.site)
+        )
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ class Map:
     """Each attempt with each fault that applies. A cell is the trial with that fault at that attempt, beside those that
     bring it up."""
 
-    known: Known
+    known: SearchKnowledge
     others: Mapping[str, Mapping[str, str]]
     """The reason that a fault does not apply, by target and fault."""
     ended: str = ""
@@ -75,11 +86,11 @@ class Map:
 
     @cached_property
     def rows(self) -> list[MapRow]:
-        rows_by_name = {str(row): row for row in map(MapRow, self.known.calm.sites)}
+        rows_by_name = {str(row): row for row in map(MapRow, self.known.calm.attempt_sites)}
         for tried in self.known.tried.values():
             if tried.by in ("lasting", "born"):
                 *before, last = tried.variation.injections
-                row = MapRow(site_of(last), Variation(tuple(before)), is_lasting(last))
+                row = MapRow(get_injection_site(last), Variation(tuple(before)), is_lasting_injection(last))
                 rows_by_name.setdefault(str(row), row)
         return [*rows_by_name.values()]
 
@@ -94,27 +105,27 @@ class Map:
         return [
             adapted
             for probe in self.known.probes.get(target, ())
-            for adapted in adapt_to_timeouts(self.known, probe, target)
+            for adapted in adapt_delays_to_timeouts(self.known, probe, target)
         ]
 
-    def cell(self, row: MapRow, label: str) -> Tried | None:
+    def cell(self, row: MapRow, label: str) -> TriedVariation | None:
         """The trial of a cell; None if it was not run, or the fault does not apply."""
-        return self._by_place.get((str(row), label))
+        return self._trial_by_cell.get((str(row), label))
 
     def outcome(self, row: MapRow, label: str) -> str:
         """The outcome of a cell; "–" if it was not run, "" if the fault does not apply."""
-        if (str(row), label) not in self._by_place:
+        if (str(row), label) not in self._trial_by_cell:
             return ""
         cell = self.cell(row, label)
         return "–" if cell is None else cell.outcome
 
     @cached_property
-    def cells(self) -> list[tuple[MapRow, Probe, Tried | None]]:
+    def cells(self) -> list[tuple[MapRow, Probe, TriedVariation | None]]:
         """Each attempt with each fault that applies, and its trial; None if it was not run."""
-        return [(row, probe, self._trial(row, probe)) for row in self.rows for probe in self.probes(row)]
+        return [(row, probe, self._find_trial(row, probe)) for row in self.rows for probe in self.probes(row)]
 
     @cached_property
-    def _by_place(self) -> dict[tuple[str, str], Tried | None]:
+    def _trial_by_cell(self) -> dict[tuple[str, str], TriedVariation | None]:
         return {(str(row), probe.label): tried for row, probe, tried in self.cells}
 
     @cached_property
@@ -125,32 +136,32 @@ class Map:
             if tried is None:
                 reason = self.ended or "it was not reached"
                 untried.append(Untried(str(row), probe.label, reason, "a larger budget tries it" if self.ended else ""))
-            elif tried.void:
+            elif tried.is_inconclusive:
                 # Of an answer alone: a trial that is unknown for another reason stays so whatever is stated.
                 then = "facts=, says= or judge= would decide it" if UNDECIDED in tried.why else ""
                 untried.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
-        untried += self._behind
+        untried += self._unprobed_attempts
         for target, reasons in self.others.items():
             untried += [Untried(target, fault, f"not applicable: {reason}") for fault, reason in reasons.items()]
         return untried
 
     @property
-    def _behind(self) -> Iterator[Untried]:
+    def _unprobed_attempts(self) -> Iterator[Untried]:
         """The attempts that some trial made and no fault was tried at."""
         known_sites = {row.site for row in self.rows}
         for tried in self.known.tried.values():
-            for site in tried.sites if tried.variation.order is None else ():
+            for site in tried.attempt_sites if tried.variation.order is None else ():
                 if site in known_sites:
                     continue
                 known_sites.add(site)
-                after = f"{site} (after {causes.name_variation(tried.variation)})"
+                after = f"{site} (after {causes.describe_variation(tried.variation)})"
                 if tried.outcome in LOST:
                     yield Untried(
                         after, "every fault", f"it is made behind {tried.outcome}", "mend that, and explore again"
                     )
                 elif self.ended:
                     yield Untried(after, "every fault", self.ended, "a larger budget tries it")
-                elif any(map(is_lasting, tried.variation.injections)):
+                elif any(map(is_lasting_injection, tried.variation.injections)):
                     yield Untried(after, "every other fault", "only a fault that lasts brings it up")
                 else:
                     yield Untried(
@@ -167,29 +178,36 @@ class Map:
     def by_order(self) -> list[OrderTried]:
         """The part that was tried, by the number of faults: single ones, those that last, those at calls that others
         bring up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
-        pairs = [self.known.of(combine_pair(pair)) is not None for pair in pairs_by_kind(self.known)]
-        singles = self._of_cells[:1]
+        pairs = [
+            self.known.find_trial(build_pair_variation(pair)) is not None for pair in list_pairs_by_kind(self.known)
+        ]
+        singles = self._coverage_by_row_part[:1]
         # Which pairs there are depends on what the callers of the single faults saw.
         is_complete = not self.ended or (singles and singles[0].tried == singles[0].of)
-        return [*self._of_cells, OrderTried("pairs by kind", sum(pairs), len(pairs) if is_complete else None)]
+        return [
+            *self._coverage_by_row_part,
+            OrderTried("pairs by kind", sum(pairs), len(pairs) if is_complete else None),
+        ]
 
     @cached_property
-    def _of_cells(self) -> list[OrderTried]:
-        calm = [MapRow(site) for site in self.known.calm.sites]
+    def _coverage_by_row_part(self) -> list[OrderTried]:
+        calm = [MapRow(site) for site in self.known.calm.attempt_sites]
         behind = [row for row in self.rows if row.after.injections]
-        parts = (("single faults", calm), ("lasting", self._lasting), ("behind another", behind))
-        return [self._order(name, rows) for name, rows in parts if rows]
+        parts = (("single faults", calm), ("lasting", self._lasting_rows), ("behind another", behind))
+        return [self._compute_row_coverage(name, rows) for name, rows in parts if rows]
 
     @property
-    def _lasting(self) -> list[MapRow]:
-        return [MapRow(site, lasts=True) for site in self.known.calm.first_sites]
+    def _lasting_rows(self) -> list[MapRow]:
+        return [MapRow(site, lasts=True) for site in self.known.calm.first_site_per_target]
 
-    def _order(self, name: str, rows: Sequence[MapRow]) -> OrderTried:
-        cells = [self._trial(row, probe) for row in rows for probe in self.probes(row)]
+    def _compute_row_coverage(self, name: str, rows: Sequence[MapRow]) -> OrderTried:
+        cells = [self._find_trial(row, probe) for row in rows for probe in self.probes(row)]
         return OrderTried(name, sum(tried is not None for tried in cells), len(cells))
 
-    def _trial(self, row: MapRow, probe: Probe) -> Tried | None:
-        return self.known.of(Variation((*row.after.injections, probe.at(row.site, lasts=row.lasts))))
+    def _find_trial(self, row: MapRow, probe: Probe) -> TriedVariation | None:
+        return self.known.find_trial(
+            Variation((*row.after.injections, probe.make_injection(row.site, lasts=row.lasts)))
+        )
 
     @property
     def higher(self) -> str:
@@ -204,14 +222,14 @@ class Map:
 
     @cached_property
     def whole_calls(self) -> list[Site]:
-        """The calls of the calm trial at which every fault was tried, those that last too if any was, or one failed."""
+        """The calls without faults at which every fault was tried, those that last too if any was, or one failed."""
         # One failure tells that a call is a single point of failure; that it is none, only all cells together tell.
         points = {*self.single_points}
-        lasting_rows = self._lasting if self.lasts else []
+        lasting_rows = self._lasting_rows if self.lasts else []
         return [
-            site for site in self.known.calm.sites
+            site for site in self.known.calm.attempt_sites
             if site in points or all(
-                self._trial(row, probe)
+                self._find_trial(row, probe)
                 for row in (MapRow(site), *(row for row in lasting_rows if row.site == site))
                 for probe in self.probes(row)
             )
@@ -219,27 +237,27 @@ class Map:
 
     @property
     def single_points(self) -> list[Site]:
-        """The calls of the calm trial at which one fault alone is enough for a failure, whether it lasts or not."""
+        """The calls without faults at which one fault alone is enough for a failure, whether it lasts or not."""
         failed = {
             row.site for row in self.rows if not row.after.injections
-            for _, _, tried in self.of_row(row) if tried.failed and not (self.folds and is_unnoticed(tried))
+            for _, _, tried in self.of_row(row) if tried.failed and not (self.folds and is_unnoticed_failure(tried))
         }  # fmt: skip
-        return [site for site in self.known.calm.sites if site in failed]
+        return [site for site in self.known.calm.attempt_sites if site in failed]
 
-    def of_row(self, row: MapRow) -> Iterator[tuple[MapRow, Probe, Tried]]:
+    def of_row(self, row: MapRow) -> Iterator[tuple[MapRow, Probe, TriedVariation]]:
         for probe in self.probes(row):
             if (tried := self.cell(row, probe.label)) is not None:
                 yield row, probe, tried
 
     def in_words(self) -> str:
         """The map in words."""
-        calls, complete = len(self.known.calm.sites), len(self.whole_calls)
+        calls, complete = len(self.known.calm.attempt_sites), len(self.whole_calls)
         tried = [tried for _, _, tried in self.cells if tried is not None]
         counts = Counter(trial.outcome for trial in tried)
         points = self.single_points
         text = f"{self.ended}: " if self.ended and self.ended != GOES_ON else ""
-        of = sum(trial.of or 0 for trial in self._of_cells)
-        text += f"{sum(trial.tried for trial in self._of_cells)} of {of} cells tried"
+        of = sum(trial.of or 0 for trial in self._coverage_by_row_part)
+        text += f"{sum(trial.tried for trial in self._coverage_by_row_part)} of {of} cells tried"
         text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
         text += f"{len(points)} of {complete} call{'s' if complete != 1 else ''} tried with every fault"
         text += ("" if self.lasts else " that hits once") + (f" (of {calls})" if complete < calls else "")
@@ -257,7 +275,7 @@ class Map:
             "cells": [
                 {
                     "call": str(row.site), "lasts": row.lasts,
-                    "after": causes.name_variation(row.after) if row.after.injections else "",
+                    "after": causes.describe_variation(row.after) if row.after.injections else "",
                     "fault": probe.label, "outcome": "not tried" if tried is None else tried.outcome,
                     "failed": bool(tried and tried.failed), "why": "" if tried is None else tried.why,
                     "trial": None if tried is None else tried.number,
@@ -270,30 +288,28 @@ class Map:
         }  # fmt: skip
 
 
-def group_alike(tried: Sequence[Tried]) -> list[list[Tried]]:
+def group_alike_failures(tried: Sequence[TriedVariation]) -> list[list[TriedVariation]]:
     """The trials that failed, of these in the order of trying: those that failed alike at the same calls together, the
     smallest first in each; worst first. One that holds all faults of a smaller one that failed alike, or hits its calls
     among others, shows nothing new, and is left out."""
-    failed = sorted((trial for trial in tried if trial.failed), key=lambda trial: trial.variation.size)
+    failed = sorted((trial for trial in tried if trial.failed), key=lambda trial: trial.variation.part_count)
     nth = {trial.variation.key: n for n, trial in enumerate(tried)}  # their numbers begin anew where a search goes on
-    minimal: list[Tried] = []
-    groups: dict[tuple[str, frozenset[tuple[str, int]]], list[Tried]] = {}
+    minimal = defaultdict[str, list[TriedVariation]](list)
+    groups: dict[tuple[str, frozenset[tuple[str, int]]], list[TriedVariation]] = {}
     for trial in failed:
-        if not any(
-            smaller.kind == trial.kind and _is_within(smaller.variation, trial.variation) for smaller in minimal
-        ):
-            minimal.append(trial)
-            groups.setdefault((trial.kind, trial.variation.places), []).append(trial)
+        if not any(_is_subset_of(smaller.variation, trial.variation) for smaller in minimal[trial.kind]):
+            minimal[trial.kind].append(trial)
+            groups.setdefault((trial.kind, trial.variation.hit_requests_and_moments), []).append(trial)
     return sorted(
         groups.values(), key=lambda group: (RANK.get(group[0].outcome, len(RANK)), nth[group[0].variation.key])
     )
 
 
-def _is_within(smaller: Variation, larger: Variation) -> bool:
+def _is_subset_of(smaller: Variation, larger: Variation) -> bool:
     """Tells if its faults are some of the other's, or hit only the target that the other's one fault hits for good."""
-    if len(larger.injections) == 1 and is_lasting(larger.injections[0]) and not smaller.order:
+    if len(larger.injections) == 1 and is_lasting_injection(larger.injections[0]) and not smaller.order:
         (targets,) = {injection.targets for injection in larger.injections}
         return bool(smaller.injections) and all(
-            injection.targets == targets and not is_lasting(injection) for injection in smaller.injections
+            injection.targets == targets and not is_lasting_injection(injection) for injection in smaller.injections
         )
-    return smaller.parts < larger.parts
+    return smaller.part_texts < larger.part_texts

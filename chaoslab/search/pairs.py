@@ -6,7 +6,7 @@ from typing import Any
 
 from chaoslab.analysis.measures import trace_diff
 from chaoslab.analysis.measures.trace_diff import Story
-from chaoslab.base.jsonable import line, show_value
+from chaoslab.base.jsonable import repr_one_line, to_one_line
 
 WORSE, BETTER, SAME, FEW, OPEN = "worse", "better", "no difference shown", "too few", "open"
 LEAST = 40
@@ -42,12 +42,12 @@ class Side:
     models: tuple[str, ...] = ()
     story: Callable[[], Story] | None = field(default=None, repr=False, compare=False)
 
-    def plain(self) -> dict[str, Any]:
+    def to_json_values(self) -> dict[str, Any]:
         """The side as JSON values, without its story."""
         return {member.name: getattr(self, member.name) for member in fields(self) if member.name != "story"}
 
     @classmethod
-    def build(cls, plain: Mapping[str, Any]) -> "Side":
+    def from_json_values(cls, plain: Mapping[str, Any]) -> "Side":
         """The side of such values. Raises ValueError, TypeError: they are none of a side."""
         side = cls(**{**plain, "models": tuple(map(str, plain.get("models", ())))})
         numbers = (side.calls, side.seconds, side.tokens)
@@ -73,15 +73,15 @@ class Pair:
     differs: str = ""
     cause: str = ""
 
-    def states(self, figure: str) -> tuple[bool | None, bool | None]:
+    def get_states(self, figure: str) -> tuple[bool | None, bool | None]:
         """One of FIGURES on the base and on the new side."""
         return getattr(self.base, figure), getattr(self.new, figure)
 
     @property
-    def change(self) -> str:
+    def change_kind(self) -> str:
         """worse if a figure is lost, else better if one is won, else open if one is known on one side alone; empty if
         both sides are alike."""
-        states = [self.states(figure) for figure in FIGURES]
+        states = [self.get_states(figure) for figure in FIGURES]
         if (True, False) in states:
             return WORSE
         if (False, True) in states:
@@ -89,26 +89,27 @@ class Pair:
         return OPEN if any((base is None) != (new is None) for base, new in states) else ""
 
     @property
-    def harm(self) -> str:
+    def harm_change(self) -> str:
         """worse or better if one side alone does harm; else empty."""
         return "" if self.base.harm == self.new.harm else WORSE if self.new.harm else BETTER
 
     @property
-    def difference(self) -> str:
+    def story_difference(self) -> str:
         """The first difference of the stories of a pair that changed; empty if they are not known."""
-        if not (self.change or self.harm) or self.base.story is None or self.new.story is None:
+        if not (self.change_kind or self.harm_change) or self.base.story is None or self.new.story is None:
             return ""
-        return first_difference(self.base.story(), self.new.story())
+        return describe_first_difference(self.base.story(), self.new.story())
 
 
-def first_difference(base: Story, new: Story) -> str:
+def describe_first_difference(base: Story, new: Story) -> str:
     """The first difference of two stories, in one line; empty if there is none."""
     stories = ({location: event for location, event in story.items() if location != "prompt"} for story in (base, new))
-    difference = trace_diff.compare_stories(*stories)
+    difference = trace_diff.find_story_difference(*stories)
     if difference is None:
         return ""
     if not difference.what:
         return f"{difference.place}: only on the {'base' if difference.now is None else 'new side'}"
-    return line(
-        f"{difference.place}, {difference.what}: {show_value(difference.was)} → {show_value(difference.now)}", SHOWN
+    return to_one_line(
+        f"{difference.place}, {difference.what}: {repr_one_line(difference.was)} → {repr_one_line(difference.now)}",
+        SHOWN,
     )

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import get_args, get_type_hints
 
-from chaoslab.base.registry import names
-from chaoslab.core.fault import GROUP, load, trait
+from chaoslab.base.registry import list_plugins
+from chaoslab.core.fault import GROUP, get_trait, load_fault
 from chaoslab.core.machine import TARGETS
 from chaoslab.core.plan import Injection
 from chaoslab.search.variation import Probe, Site
@@ -16,7 +16,7 @@ DIRECTIONS = ("upstream", "downstream")
 """The two directions of a connection: what is lost upstream was not done, what is lost downstream was."""
 
 
-def find_applicable(
+def find_applicable_probes(
     targets: Sequence[str], checked: Callable[[Injection], object], faults: Sequence[str] = ()
 ) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
     """The probes by target, and why others do not apply, by target and fault. `checked` raises ValueError or
@@ -24,19 +24,21 @@ def find_applicable(
     that there are.
     """
     fault_names = list(faults) or [
-        name for name in names(GROUP) if name not in ASIDE and not trait(load(name), "of_user")
+        name for name in list_plugins(GROUP) if name not in ASIDE and not get_trait(load_fault(name), "of_user")
     ]
+    # Once for all targets: the types of a fault's parameters are read from its annotations.
+    probes = {fault: [*_iterate_fault_probes(fault)] for fault in fault_names}
     apply: dict[str, list[Probe]] = {}
     inapplicable: dict[str, dict[str, str]] = {}
     for target in targets:
         apply[target], inapplicable[target] = [], {}
         for fault in fault_names:
-            if not faults and target not in TARGETS and trait(load(fault), "of_machine"):
+            if not faults and target not in TARGETS and get_trait(load_fault(fault), "of_machine"):
                 inapplicable[target][fault] = "it breaks files and commands: name it to have it tried at a function"
                 continue
-            for probe in _probes_of(fault):
+            for probe in probes[fault]:
                 try:
-                    checked(probe.at(Site(target, 1)))
+                    checked(probe.make_injection(Site(target, 1)))
                 except (ValueError, LookupError) as error:
                     inapplicable[target][probe.label] = str(error.args[0])
                 else:
@@ -44,9 +46,9 @@ def find_applicable(
     return apply, inapplicable
 
 
-def _probes_of(fault: str) -> Iterator[Probe]:
-    cls = load(fault)
-    both = "stream" in {option.name for option in fields(cls)} and not trait(cls, "delays")
+def _iterate_fault_probes(fault: str) -> Iterator[Probe]:
+    cls = load_fault(fault)
+    both = "stream" in {option.name for option in fields(cls)} and not get_trait(cls, "delays")
     moments = get_args(get_type_hints(cls).get("moment"))
     if moments:
         yield from (Probe(fault, (("moment", option),)) for option in moments)

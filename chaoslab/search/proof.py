@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.search import causes
-from chaoslab.search.variation import Site, Tried
+from chaoslab.search.variation import Site, TriedVariation
 
 
 @dataclass(frozen=True)
 class ProofChange:
     """One variation before and after."""
 
-    before: Tried
-    after: Tried
+    before: TriedVariation
+    after: TriedVariation
 
     @property
     def name(self) -> str:
         """closed, opened, failing (before and after), well, or open: nothing can be said of one of them."""
-        if self.before.void or self.after.void:
+        if self.before.is_inconclusive or self.after.is_inconclusive:
             return "open"
         if self.before.failed:
             return "failing" if self.after.failed else "closed"
@@ -27,7 +27,7 @@ class ProofChange:
     def __str__(self) -> str:
         outcomes = f"{self.before.outcome} → {self.after.outcome}"
         reason = self.after.why if self.name == "opened" else self.before.why
-        return f"{causes.name_variation(self.before.variation)}: {outcomes} ({reason})"
+        return f"{causes.describe_variation(self.before.variation)}: {outcomes} ({reason})"
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class NewCall:
 
 @dataclass
 class Cost:
-    """The cost of a calm trial and of all trials together: calls, seconds of the world, tokens."""
+    """The cost of a trial without faults and of all trials together: calls, seconds of the world, tokens."""
 
     calls: int
     seconds: float
     tokens: int
 
     @classmethod
-    def build(cls, tried: Sequence[Tried]) -> "Cost":
+    def sum_trial_costs(cls, tried: Sequence[TriedVariation]) -> "Cost":
         return cls(
             sum(len(trial.made) for trial in tried),
             round(sum(trial.seconds for trial in tried), 3),
@@ -94,7 +94,7 @@ class Proof:
     @property
     def costs(self) -> tuple[Cost, Cost]:
         """Before and after."""
-        return Cost.build([change.before for change in self.changes]), Cost.build(
+        return Cost.sum_trial_costs([change.before for change in self.changes]), Cost.sum_trial_costs(
             [change.after for change in self.changes]
         )
 
@@ -128,7 +128,8 @@ class Proof:
         before, after = self.costs
         cells: list[Mapping[str, Any]] = [
             {
-                "change": row.name, "faults": causes.name_variation(row.before.variation), "before": row.before.outcome,
+                "change": row.name, "faults": causes.describe_variation(row.before.variation),
+                "before": row.before.outcome,
                 "after": row.after.outcome, "why_before": row.before.why, "why_after": row.after.why,
             }
             for row in self.changes

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from chaoslab.analysis.verdict.ledger import Finding, FindingKind, strip_positions
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind, strip_varying_details
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.user_line import Raised
 from chaoslab.core.events import Effect
-from chaoslab.core.fault import load, trait
+from chaoslab.core.fault import get_trait, load_fault
 from chaoslab.core.plan import Injection
 from chaoslab.record.history import History
-from chaoslab.search._danger import rank_likelihood, unnoticeable
+from chaoslab.search._danger import rank_fault_dangers, unnoticeable
 from chaoslab.search._seen_kinds import UNUSABLE
-from chaoslab.search.variation import Made, Root, Tried, Variation, is_lasting, site_of
+from chaoslab.search.variation import Made, Root, TriedVariation, Variation, get_injection_site, is_lasting_injection
 
 PAGE = "docs/how-to/mend.md"
 UNNOTICED = "unnoticeable"
@@ -42,48 +42,48 @@ class Symptom(NamedTuple):
 
 SYMPTOMS = {
     "repeats": Symptom(
-        "{harm}: the agent does again what may have been done.",
-        "Send the same Idempotency-Key with each attempt at a write, or look whether it was done before a retry.",
+        "{harm}: the agent repeats a call that may have succeeded.",
+        "Send one Idempotency-Key with all attempts, or check before retrying.",
     ),
     "delivered twice": Symptom(
-        "{harm}: a request that arrives twice is done twice.",
-        "Give each write an Idempotency-Key, by which its service knows a request that it has served.",
+        "{harm}: a request that arrives twice is carried out twice.",
+        "Give each write an Idempotency-Key, so that its service recognizes a repeated request.",
     ),
     "resumes twice": Symptom(
-        "{harm}: when the agent is killed and goes on, it does again what was done.",
-        "Write down the key of a write before it is sent; when going on, send that key again, or ask what was done.",
+        "{harm}: an agent that is killed and resumed repeats what was already done.",
+        "Store the key of a write before sending it; on resuming, send the same key again, or check what was done.",
     ),
     "resumes too far": Symptom(
-        "When the agent is killed and goes on, something is left undone or wrong.",
-        "Write down that a step is done after it was done, and what the next ones need together with it.",
+        "An agent that is killed and resumed leaves something undone or wrong.",
+        "Record a step as done only after it is done, together with what the next steps need.",
     ),
     "unasked": Symptom(
         "{harm}: the agent does something else when {op} fails.",
-        "Confirm a write that the user did not ask for, also one that makes up for a failure.",
+        "Have the user confirm a write that was not requested, including one that compensates for a failure.",
     ),
     "swallows": Symptom(
-        "The user is told that all is well: the failure of {op} is swallowed.",
-        "Name in the answer what failed and what is missing, instead of passing over it.",
+        "The agent reports success: it swallows the failure of {op}.",
+        "Say in the answer what failed and what is missing.",
     ),
     "takes": Symptom(
-        "{harm}: the agent takes what {op} replies as it comes.",
-        "Check a reply against its schema where it is read, and take one that does not fit for a failed call.",
+        "{harm}: the agent accepts any reply of {op} unchecked.",
+        "Validate each reply against its schema where it is read, and treat one that does not fit as a failed call.",
     ),
     "uncaught": Symptom(
         "The user gets {error} instead of an answer: nothing catches the failure of a call.",
-        "Catch the failure of a call where it is made, and tell the user what could not be done.",
+        "Catch the failure where the call is made, and tell the user what could not be done.",
     ),
     "raises": Symptom(
         "The user gets {error} instead of an answer.",
-        "Tell the user what was done and what was not, instead of an exception.",
+        "Tell the user what was done and what was not, instead of raising an exception.",
     ),
     "waits": Symptom(
-        "The user waits for ever: the agent does not get past {op}.",
-        "Give every call a deadline, and each loop of attempts a bound; then say what could not be done.",
+        "The user waits forever: the agent never gets past {op}.",
+        "Give every call a deadline and every retry loop a limit; then say what could not be done.",
     ),
     "order": Symptom(
-        "{harm}: it depends on which of several calls at once comes first.",
-        "Wait for a call whose result or effect the next one rests on.",
+        "{harm}: the result depends on which of several parallel calls comes first.",
+        "Wait for a call before making another that depends on it.",
     ),
     UNNOTICED: Symptom("{harm}", "Ask a second source before acting on a value that matters."),
 }
@@ -100,84 +100,98 @@ class _Hit(NamedTuple):
     made: Made
 
     @property
-    def told(self) -> bool:
+    def caller_saw_error(self) -> bool:
         """True if its caller was told of a failure, instead of a reply that is not the right one."""
         return bool(self.made.error) and not self.made.error.startswith(UNUSABLE)
 
 
-def find_root(variation: Variation, verdict: Verdict, calls: Sequence[Made], history: History, raised: Raised) -> Root:
+def find_root_cause(
+    variation: Variation, verdict: Verdict, calls: Sequence[Made], history: History, raised: Raised
+) -> Root:
     """The root cause of a trial that failed. `raised`: where its error was raised."""
-    hits = sorted(_find_hits(variation, calls), key=lambda hit: calls.index(hit.made))
+    hits = sorted(_pair_faults_with_calls(variation, calls), key=lambda hit: calls.index(hit.made))
     last = hits[-1] if hits else None
     aimed_at = variation.injections[-1].targets[0] if variation.injections else ""
-    operation, line = (_operation_of(last.made), last.made.line) if last is not None else (aimed_at, "")
+    operation, line = (_get_operation_name(last.made), last.made.line) if last is not None else (aimed_at, "")
     unnoticed = any(unnoticeable(hit.fault) for hit in hits)
-    if any(trait(load(hit.fault), "of_agent") for hit in hits):
-        finding, root = _find_finding(verdict, AGAIN), Root("", operation, line)
+    if any(get_trait(load_fault(hit.fault), "of_agent") for hit in hits):
+        finding, root = _find_finding_of_kind(verdict, AGAIN), Root("", operation, line)
         return (
-            _root_at_effect("resumes twice", finding, calls, history, root)
+            _find_root_at_effect("resumes twice", finding, calls, history, root)
             if finding
             else root._replace(symptom="resumes too far")
         )
     if verdict.outcome is Outcome.HARM:
-        if (repeat := _find_finding(verdict, AGAIN)) is not None:
-            if any(trait(load(hit.fault), "redelivers") for hit in hits):
-                return _root_at_effect("delivered twice", repeat, calls, history, Root("", operation, line))
-            if hits and all(unnoticeable(hit.fault) and trait(load(hit.fault), "of_model") for hit in hits):
+        if (repeat := _find_finding_of_kind(verdict, AGAIN)) is not None:
+            if any(get_trait(load_fault(hit.fault), "redelivers") for hit in hits):
+                return _find_root_at_effect("delivered twice", repeat, calls, history, Root("", operation, line))
+            if hits and all(unnoticeable(hit.fault) and get_trait(load_fault(hit.fault), "of_model") for hit in hits):
                 return Root(UNNOTICED)
-            return _root_at_effect("repeats" if hits else "order", repeat, calls, history, Root("", operation, line))
+            return _find_root_at_effect(
+                "repeats" if hits else "order", repeat, calls, history, Root("", operation, line)
+            )
         if not hits:
-            finding = _find_finding(verdict, WORLD)
-            return _root_at_effect("order", finding, calls, history, Root("")) if finding else Root("order")
+            finding = _find_finding_of_kind(verdict, WORLD)
+            return _find_root_at_effect("order", finding, calls, history, Root("")) if finding else Root("order")
         if unnoticed:
             return Root(UNNOTICED)
-        if last is not None and (not last.told or _find_finding(verdict, (FindingKind.ALTERED,)) is not None):
+        if last is not None and (
+            not last.caller_saw_error or _find_finding_of_kind(verdict, (FindingKind.ALTERED,)) is not None
+        ):
             return Root("takes", operation, line)
-        finding = _find_finding(verdict, WORLD)
+        finding = _find_finding_of_kind(verdict, WORLD)
         root = Root("unasked", operation, line)
         return (
-            _root_at_effect("unasked", finding, calls, history, root)._replace(operation=operation) if finding else root
+            _find_root_at_effect("unasked", finding, calls, history, root)._replace(operation=operation)
+            if finding
+            else root
         )
     if verdict.outcome is Outcome.HUNG:
         stuck = calls[-1] if calls else None
-        return Root("waits", _operation_of(stuck), stuck.line) if stuck is not None else Root("waits", operation)
+        return Root("waits", _get_operation_name(stuck), stuck.line) if stuck is not None else Root("waits", operation)
     if verdict.outcome is Outcome.FAILED:
-        if last is not None and not last.told and (raised.own or not raised.line):
+        if last is not None and not last.caller_saw_error and (raised.own or not raised.line):
             return Root("takes", operation, line)
         return Root("raises", "", raised.line) if raised.own else Root("uncaught", operation, raised.line)
     if unnoticed:
         return Root(UNNOTICED)
     if not hits:
         return Root("order")
-    return Root("swallows", operation, line) if last is not None and last.told else Root("takes", operation, line)
+    return (
+        Root("swallows", operation, line)
+        if last is not None and last.caller_saw_error
+        else Root("takes", operation, line)
+    )
 
 
-def _find_hits(variation: Variation, calls: Sequence[Made]) -> "list[_Hit]":
+def _pair_faults_with_calls(variation: Variation, calls: Sequence[Made]) -> "list[_Hit]":
     hits = []
     for injection in variation.injections:
-        if (hit := _call_at(injection, calls)) is not None:
+        if (hit := _find_hit_call(injection, calls)) is not None:
             hits.append(_Hit(injection.choices[0].fault, hit))
     return hits
 
 
-def _call_at(injection: Injection, calls: Sequence[Made]) -> Made | None:
+def _find_hit_call(injection: Injection, calls: Sequence[Made]) -> Made | None:
     if not injection.calls:
         return None
-    site = site_of(injection)
-    if is_lasting(injection):
+    site = get_injection_site(injection)
+    if is_lasting_injection(injection):
         return next((call for call in reversed(calls) if call.site.target == site.target), None)
     return next((call for call in calls if call.site == site), None)
 
 
-def _operation_of(call: Made) -> str:
+def _get_operation_name(call: Made) -> str:
     return call.site.tool or call.site.target
 
 
-def _find_finding(verdict: Verdict, kinds: Sequence[FindingKind]) -> Finding | None:
+def _find_finding_of_kind(verdict: Verdict, kinds: Sequence[FindingKind]) -> Finding | None:
     return next((finding for finding in verdict.evidence if finding.kind in kinds), None)
 
 
-def _root_at_effect(symptom: str, finding: Finding, calls: Sequence[Made], history: History, otherwise: Root) -> Root:
+def _find_root_at_effect(
+    symptom: str, finding: Finding, calls: Sequence[Made], history: History, otherwise: Root
+) -> Root:
     """The root at the call that had the last effect that a finding tells of."""
     lines = {*finding.lines}
     for record in reversed([*history]):
@@ -191,10 +205,10 @@ def _root_at_effect(symptom: str, finding: Finding, calls: Sequence[Made], histo
     return Root(symptom, otherwise.operation, otherwise.line)
 
 
-def describe_harm(tried: Tried) -> str:
+def describe_harm(tried: TriedVariation) -> str:
     """The harm to a user of the agent, in a sentence."""
     root = tried.root or Root("raises")
-    harm = strip_positions(tried.harm[0]) if tried.harm else ""
+    harm = strip_varying_details(tried.harm[0]) if tried.harm else ""
     harm = f"{harm[:HARM]}…" if len(harm) > HARM else harm
     match = _ERROR.search(tried.why)
     error = (match[1] or match[2]) if match else "an exception"
@@ -210,19 +224,19 @@ def build_fix_url(root: Root) -> str:
     return f"{PAGE}#{root.symptom.replace(' ', '-')}"
 
 
-def key_of(root: Root) -> Root:
+def make_root_key(root: Root) -> Root:
     """The root without the place, if one mend meets it at all places."""
     return Root(root.symptom) if root.symptom in EVERYWHERE else root
 
 
-def list_places(tried: Sequence[Tried]) -> list[str]:
+def list_failure_places(tried: Sequence[TriedVariation]) -> list[str]:
     """The lines at which these trials of one root cause went wrong, each once; the operation where no line is known."""
     roots = [trial.root for trial in tried if trial.root is not None]
     roots = roots if roots and roots[0].symptom in EVERYWHERE else roots[:1]
     return [*dict.fromkeys(root.line or root.operation for root in roots if root.line or root.operation)]
 
 
-def is_unnoticed(tried: Tried) -> bool:
+def is_unnoticed_failure(tried: TriedVariation) -> bool:
     """True of a failure that no agent could have noticed."""
     return tried.root is not None and tried.root.symptom == UNNOTICED
 
@@ -231,22 +245,25 @@ RANK = {name: n for n, name in enumerate(("harm", "false_success", "undone", "hu
 """The outcomes, worst first."""
 
 
-def rank(tried: Tried) -> tuple[Any, ...]:
+def make_failure_sort_key(tried: TriedVariation) -> tuple[Any, ...]:
     """Sorts failures: the worst first, then what needs the fewest and likeliest faults."""
-    return RANK.get(tried.outcome, len(RANK)), tried.variation.size, rank_likelihood(tried)
+    return RANK.get(tried.outcome, len(RANK)), tried.variation.part_count, rank_fault_dangers(tried)
 
 
-def group_by_root(groups: Sequence[Sequence[Tried]]) -> list[list[Tried]]:
+def group_by_root(groups: Sequence[Sequence[TriedVariation]]) -> list[list[TriedVariation]]:
     """The failures by root cause, each with that first which shows it best. One that holds a smaller one which is as
     bad shows nothing new, and counts there."""
-    rooted_trials: list[tuple[Root, Tried]] = []
-    kept_trials: list[Tried] = []
+    rooted_trials: list[tuple[Root, TriedVariation]] = []
+    kept_trials: list[TriedVariation] = []
     # The smallest first, so that a larger one that holds it is known as such.
-    for trial in sorted(chain.from_iterable(groups), key=lambda trial: (trial.variation.size, rank(trial))):
+    for trial in sorted(
+        chain.from_iterable(groups), key=lambda trial: (trial.variation.part_count, make_failure_sort_key(trial))
+    ):
         smaller = (
             smaller_trial
             for smaller_trial in kept_trials
-            if smaller_trial.variation.parts < trial.variation.parts and rank(smaller_trial)[0] <= rank(trial)[0]
+            if smaller_trial.variation.part_texts < trial.variation.part_texts
+            and make_failure_sort_key(smaller_trial)[0] <= make_failure_sort_key(trial)[0]
         )
         root = next(smaller, trial).root
         assert root is not None  # it failed
@@ -254,14 +271,17 @@ def group_by_root(groups: Sequence[Sequence[Tried]]) -> list[list[Tried]]:
         rooted_trials.append((root, trial))
     # What the agent does twice by itself and what arrives twice is one effect, and one key for it mends both.
     repeats = {root.operation: root for root, _ in rooted_trials if root.symptom == "repeats"}
-    groups_by_root: dict[Root, list[Tried]] = {}
+    groups_by_root: dict[Root, list[TriedVariation]] = {}
     for root, trial in rooted_trials:
         is_delivered_twice = root.symptom == "delivered twice"
         key = repeats.get(root.operation, root) if is_delivered_twice else root
-        groups_by_root.setdefault(key_of(key), []).append(trial)
-    return sorted((sorted(group, key=_rank_in_group) for group in groups_by_root.values()), key=lambda g: rank(g[0]))
+        groups_by_root.setdefault(make_root_key(key), []).append(trial)
+    return sorted(
+        (sorted(group, key=_make_group_sort_key) for group in groups_by_root.values()),
+        key=lambda g: make_failure_sort_key(g[0]),
+    )
 
 
-def _rank_in_group(tried: Tried) -> tuple[Any, ...]:
+def _make_group_sort_key(tried: TriedVariation) -> tuple[Any, ...]:
     # The agent's own repetition is shown, which has a line, also where it needs more faults.
-    return tried.root is not None and tried.root.symptom == "delivered twice", *rank(tried)
+    return tried.root is not None and tried.root.symptom == "delivered twice", *make_failure_sort_key(tried)

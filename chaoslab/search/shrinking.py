@@ -1,8 +1,8 @@
 """Shrinks a variation that fails to one that fails alike and of which no part can be left out.
 
 Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and isolating failure-inducing input, IEEE TSE 28(2), 2002):
-`drop_parts` is ddmin over injections and orders. Then each part is made plainer. The passes are generators that yield
-a variation, are sent True if it fails alike, and return the last that does.
+`drop_needless_parts` is ddmin over injections and orders. Then each part is made plainer. The passes are generators
+that yield a variation, are sent True if it fails alike, and return the last that does.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeVar
 
-from chaoslab.core.fault import load, trait
+from chaoslab.core.fault import get_trait, load_fault
 from chaoslab.core.plan import Choice, Injection
 from chaoslab.search.variation import Variation
 
@@ -20,27 +20,27 @@ HALVINGS = 8
 """The most times that a delay is halved."""
 
 
-def run_passes(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
+def shrink_by_all_passes(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
     """All passes in turn. `moments`: the calls of each moment at which several were made, in the order of asking."""
-    smallest = yield from drop_parts(failing)
-    smallest = yield from simplify_orders(smallest, moments)
+    smallest = yield from drop_needless_parts(failing)
+    smallest = yield from simplify_call_orders(smallest, moments)
     smallest = yield from simplify_faults(smallest)
-    return (yield from drop_parts(smallest))  # one that hits more may make another needless
+    return (yield from drop_needless_parts(smallest))  # one that hits more may make another needless
 
 
-def drop_parts(failing: Variation) -> Pass:
+def drop_needless_parts(failing: Variation) -> Pass:
     """Leaves out injections and orders."""
     chosen: list[Any] = [*failing.injections, *(failing.order or ())]
 
-    def build(chosen_parts: Sequence[Any]) -> Variation:
+    def build_variation(chosen_parts: Sequence[Any]) -> Variation:
         injections = tuple(item for item in chosen_parts if isinstance(item, Injection))
         order = tuple(item for item in chosen_parts if not isinstance(item, Injection))
         return replace(failing, injections=injections, order=order or None)
 
-    return build((yield from _ddmin(chosen, build)))
+    return build_variation((yield from _find_minimal_parts(chosen, build_variation)))
 
 
-def drop_each_part(variation: Variation) -> Iterator[Variation]:
+def iterate_without_each_part(variation: Variation) -> Iterator[Variation]:
     """The variation without each of its injections and orders."""
     for n in range(len(variation.injections)):
         yield replace(variation, injections=variation.injections[:n] + variation.injections[n + 1 :])
@@ -49,7 +49,9 @@ def drop_each_part(variation: Variation) -> Iterator[Variation]:
         yield replace(variation, order=order or None)
 
 
-def _ddmin(parts: list[P], build: Callable[[Sequence[P]], Variation]) -> Generator[Variation, bool, list[P]]:
+def _find_minimal_parts(
+    parts: list[P], build: Callable[[Sequence[P]], Variation]
+) -> Generator[Variation, bool, list[P]]:
     pieces = 2
     while len(parts) > 1:
         size = -(-len(parts) // pieces)  # rounded up
@@ -67,7 +69,7 @@ def _ddmin(parts: list[P], build: Callable[[Sequence[P]], Variation]) -> Generat
     return parts
 
 
-def simplify_orders(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
+def simplify_call_orders(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
     """Makes of each order one swap of two calls, if one is enough."""
     for entry in failing.order or ():
         moment, names = entry
@@ -131,7 +133,7 @@ def _drop_params(failing: Variation, n: int) -> Pass:
 def _halve_dose(failing: Variation, n: int) -> Pass:
     injection = failing.injections[n]
     (choice, *alternatives) = injection.choices
-    name = trait(load(choice.fault), "dose")
+    name = get_trait(load_fault(choice.fault), "dose")
     value = choice.params.get(name)
     if alternatives or not isinstance(value, int | float):
         return failing

@@ -11,8 +11,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from chaoslab.analysis.verdict.table import ENDED_OPEN
-from chaoslab.base.identity import canonical, digest
-from chaoslab.core.fault import load, trait
+from chaoslab.base.identity import canonical, hash_value
+from chaoslab.core.fault import get_trait, load_fault
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 
@@ -56,12 +56,21 @@ class Probe:
         values = [f"{value:g} s" if isinstance(value, float) else str(value) for _, value in self.params]
         return f"{self.fault} {', '.join(values)}"
 
-    def at(self, site: Site, *, lasts: bool = False) -> Injection:
+    def make_injection(self, site: Site, *, lasts: bool = False) -> Injection:
         """The injection that hits this attempt and no other. `lasts`: it hits all attempts from this one on."""
-        triggers: dict[str, Any] = {} if site.attempt == 1 else {"attempts": [site.attempt]}
-        if lasts:
-            triggers["persistence"] = FOR_GOOD
-        return inject(self.fault, site.target, calls=[site.request], **triggers, **dict(self.params))
+        injection = self._injections_cache.get((site, lasts))
+        if injection is None:
+            triggers: dict[str, Any] = {} if site.attempt == 1 else {"attempts": [site.attempt]}
+            if lasts:
+                triggers["persistence"] = FOR_GOOD
+            injection = inject(self.fault, site.target, calls=[site.request], **triggers, **dict(self.params))
+            self._injections_cache[site, lasts] = injection
+        return injection
+
+    @cached_property
+    def _injections_cache(self) -> dict[tuple[Site, bool], Injection]:
+        """Plans by dice ask for one injection many times, which is checked, and its patterns are compiled, once."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,9 @@ class Variation:
         names = [_NUMBER.sub("", injection.name) for injection in self.injections]
         injections = list(self.injections)
         nth = Counter[str]()
-        for n in sorted(range(len(injections)), key=lambda n: _sort_key(injections[n])):
+        numbers = range(len(injections))
+        # A single one needs no order, which costs a text of it.
+        for n in sorted(numbers, key=lambda n: _injection_sort_key(injections[n])) if len(injections) > 1 else numbers:
             nth[names[n]] += 1
             name = names[n] if nth[names[n]] == 1 else f"{names[n]} ({nth[names[n]]})"
             injections[n] = injections[n] if name == injections[n].name else replace(injections[n], name=name)
@@ -88,32 +99,32 @@ class Variation:
     @cached_property
     def key(self) -> str:
         """Equal for equal variations, whatever the order of their injections."""
-        faults = sorted(canonical(_to_plain(injection)) for injection in self.injections)
-        return digest([faults, self.order])
+        faults = sorted(canonical(_injection_to_json(injection)) for injection in self.injections)
+        return hash_value([faults, self.order])
 
     @cached_property
-    def parts(self) -> frozenset[str]:
+    def part_texts(self) -> frozenset[str]:
         """A text for each injection and each order: those of a smaller variation are a part of them."""
-        faults = (canonical(_to_plain(injection, named=False)) for injection in self.injections)
+        faults = (canonical(_injection_to_json(injection, named=False)) for injection in self.injections)
         return frozenset([*faults, *map(canonical, self.order or ())])
 
     @property
-    def size(self) -> int:
+    def part_count(self) -> int:
         """The number of its parts."""
         return len(self.injections) + len(self.order or ())
 
     @cached_property
-    def dies_often(self) -> bool:
+    def kills_agent_twice(self) -> bool:
         """True if it kills the agent more than once, which no agent outlives that may go on once."""
         deaths = [
             injection
             for injection in self.injections
-            if any(trait(load(choice.fault), "of_agent") for choice in injection.choices)
+            if any(get_trait(load_fault(choice.fault), "of_agent") for choice in injection.choices)
         ]
-        return len(deaths) > 1 or any(map(is_lasting, deaths))
+        return len(deaths) > 1 or any(map(is_lasting_injection, deaths))
 
     @property
-    def places(self) -> frozenset[tuple[str, int]]:
+    def hit_requests_and_moments(self) -> frozenset[tuple[str, int]]:
         """The requests that its faults hit, and the moments whose orders it states."""
         requests = {
             (target, number)
@@ -124,7 +135,7 @@ class Variation:
         return frozenset(requests | {("", moment) for moment, _ in self.order or ()})
 
     def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"injections": [_to_plain(injection) for injection in self.injections]}
+        data: dict[str, Any] = {"injections": [_injection_to_json(injection) for injection in self.injections]}
         if self.order is not None:
             data["order"] = [[moment, list(names)] for moment, names in self.order]
         return data
@@ -138,12 +149,12 @@ class Variation:
         )
 
 
-def _sort_key(injection: Injection) -> tuple[Any, ...]:
-    full_text = canonical(_to_plain(injection, named=False))
+def _injection_sort_key(injection: Injection) -> tuple[Any, ...]:
+    full_text = canonical(_injection_to_json(injection, named=False))
     return injection.targets, injection.calls, len(injection.triggers), full_text
 
 
-def _to_plain(injection: Injection, *, named: bool = True) -> dict[str, Any]:
+def _injection_to_json(injection: Injection, *, named: bool = True) -> dict[str, Any]:
     return {
         **({"name": injection.name} if named else {}),
         "choices": [
@@ -183,7 +194,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedVariation:
     """The result of one variation.
 
     `by`: the strategy that asked for it. `outcome`: its name. `failed`: it counts as a failure. `why`: the reason in
@@ -216,7 +227,7 @@ class Tried:
     root: Root | None = None
 
     @property
-    def void(self) -> bool:
+    def is_inconclusive(self) -> bool:
         """Nothing can be concluded from it."""
         return self.outcome in ENDED_OPEN and not self.failed
 
@@ -228,7 +239,7 @@ class Tried:
         return {**plain, "variation": self.variation.to_json(), "made": calls, "root": self.root and [*self.root]}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Tried":
+    def from_json(cls, data: Mapping[str, Any]) -> "TriedVariation":
         calls = tuple(Made(Site(*row[:4]), *row[4:]) for row in data["made"])
         moments = tuple(tuple(row) for row in data["moments"])
         root = data["root"] and Root(*data["root"])
@@ -241,81 +252,81 @@ class Tried:
         return cls(**{**data, **parsed_fields, "met": tuple(data["met"]), "harm": tuple(data["harm"])})
 
     @cached_property
-    def sites(self) -> tuple[Site, ...]:
+    def attempt_sites(self) -> tuple[Site, ...]:
         return tuple(dict.fromkeys(call.site for call in self.made))
 
     @property
-    def first_sites(self) -> list[Site]:
+    def first_site_per_target(self) -> list[Site]:
         """The first attempt at each target."""
         by_target: dict[str, Site] = {}
-        for site in self.sites:
+        for site in self.attempt_sites:
             by_target.setdefault(site.target, site)
         return [*by_target.values()]
 
     @cached_property
-    def path(self) -> str:
+    def path_digest(self) -> str:
         """The way that the trial took: its attempts with their ends, its effects and its answer."""
-        return digest([[(str(call.site), call.site.tool, bool(call.error)) for call in self.made], self.world])
+        return hash_value([[(str(call.site), call.site.tool, bool(call.error)) for call in self.made], self.world])
 
 
-class Known:
+class SearchKnowledge:
     """All that a search knows: what is possible, and what was tried. `probes`: the faults that apply, by target.
     `seed`: of the dice of strategies. `patience_s`: the seconds after which the run itself ends a call that nobody
     gives up, which is no timeout of its caller."""
 
     def __init__(
-        self, calm: Tried, probes: Mapping[str, Sequence[Probe]], *, seed: int, patience_s: float = inf
+        self, calm: TriedVariation, probes: Mapping[str, Sequence[Probe]], *, seed: int, patience_s: float = inf
     ) -> None:
         self.calm, self.probes, self.seed, self.patience_s = calm, probes, seed, patience_s
         self.longest_s = inf
         """The longest delay that is tried, in seconds: in real time somebody waits for it."""
-        self.tried: dict[str, Tried] = {}
+        self.tried: dict[str, TriedVariation] = {}
         self._given_up = dict[str, list[float]]()
         self._settled = dict[str, tuple[float, ...]]()
-        self.add(calm)
+        self.add_trial(calm)
 
-    def add(self, tried: Tried) -> None:
+    def add_trial(self, tried: TriedVariation) -> None:
         self.tried[tried.variation.key] = tried
         self.learn_timeouts(tried)
 
-    def learn_timeouts(self, tried: Tried) -> None:
+    def learn_timeouts(self, tried: TriedVariation) -> None:
         """Takes the seconds after which a trial's calls were given up."""
         for call in tried.made:
             if call.given_up_s is not None and call.given_up_s < self.patience_s:
                 timeouts = self._given_up.setdefault(call.site.target, [])
                 timeouts += [call.given_up_s] if call.given_up_s not in timeouts else []
 
-    def of(self, variation: Variation) -> Tried | None:
+    def find_trial(self, variation: Variation) -> TriedVariation | None:
         """Its result; None if it was not tried."""
         return self.tried.get(variation.key)
 
-    def timeouts_s(self, target: str) -> tuple[float, ...]:
+    def get_timeouts_s(self, target: str) -> tuple[float, ...]:
         """The seconds after which a caller of the target gives up, of each timeout that was met."""
         return self._settled.get(target, tuple(self._given_up.get(target, ())))
 
-    def settle_timeouts(self, target: str) -> None:
+    def freeze_timeouts(self, target: str) -> None:
         """Has these be the timeouts of the target from now on, so that a delay has the same doses everywhere."""
-        self._settled.setdefault(target, self.timeouts_s(target))
+        self._settled.setdefault(target, self.get_timeouts_s(target))
 
     @cached_property
-    def acting(self) -> frozenset[Site]:
+    def sites_with_effects(self) -> frozenset[Site]:
         """The attempts that had an effect in the trial without faults."""
         return frozenset(call.site for call in self.calm.made if call.acts)
 
-    def singles(self) -> Iterator[tuple[Tried, Injection]]:
+    def list_single_fault_trials(self) -> Iterator[tuple[TriedVariation, Injection]]:
         """The trials with one fault at one attempt, of a call that the trial without faults makes too."""
         for tried in self.tried.values():
             injections = tried.variation.injections
-            if len(injections) == 1 and tried.variation.order is None and not is_lasting(injections[0]):
+            if len(injections) == 1 and tried.variation.order is None and not is_lasting_injection(injections[0]):
                 yield tried, injections[0]
 
 
-def is_lasting(injection: Injection) -> bool:
+def is_lasting_injection(injection: Injection) -> bool:
     """Tells if it hits all attempts from its first hit on."""
     return injection.triggers.get("persistence") == FOR_GOOD
 
 
-def site_of(injection: Injection) -> Site:
+def get_injection_site(injection: Injection) -> Site:
     """The attempt that an injection of a search hits."""
     attempts = injection.triggers.get("attempts", [1])
     return Site(injection.targets[0], injection.calls[0], attempts[0])

@@ -11,46 +11,54 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from chaoslab.analysis.measures.idle import describe_not_met
-from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
+from chaoslab.analysis.measures.idle import describe_idle_in_run
+from chaoslab.analysis.verdict.judge import judge_trial
+from chaoslab.analysis.verdict.standing import Standing, standing_of_outcome
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base import files
-from chaoslab.base.clock import iso, system
+from chaoslab.base.clock import format_iso, system
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
-from chaoslab.base.identity import nth_trial
-from chaoslab.base.jsonable import line as shortened
-from chaoslab.base.registry import did_you_mean
-from chaoslab.config.limits import limited
-from chaoslab.config.settings import inherited, name_secrets
+from chaoslab.base.identity import make_nth_trial_id
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.base.registry import suggest_name
+from chaoslab.config.limits import add_process_limits
+from chaoslab.config.settings import copy_environment, register_secret_names
 from chaoslab.core import events
 from chaoslab.core.events import Event
-from chaoslab.core.fault import load, trait
-from chaoslab.core.inject import check, inject
-from chaoslab.core.limits import Limits, read_limits
+from chaoslab.core.fault import get_trait, load_fault
+from chaoslab.core.inject import check_injections, inject
+from chaoslab.core.limits import Limits, parse_limits
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.upstreams import (
     GRACE_S,
     MODEL,
+    PROXIES,
     UPSTREAM_S,
-    check_clocks,
-    check_hosts,
-    check_refusing,
-    is_of_model,
+    check_allowed_hosts,
+    check_no_clock_faults,
+    check_no_refusals,
+    is_model_route,
     open_gateway,
+    write_proxy_variables,
 )
 from chaoslab.model import formats
-from chaoslab.model.prices import cost_usd
+from chaoslab.model.prices import compute_cost_usd
 from chaoslab.record.audit import Audit
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
-from chaoslab.record.trial_log import Later, TrialLog
-from chaoslab.reports.gate import Gate, rule
+from chaoslab.record.trial_log import DeferredEvent, TrialLog
+from chaoslab.reports.gate import Gate, apply_gate
 from chaoslab.reports.places import read_history
 from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
-from chaoslab.seams.gateway.routes import GatewayRoute, check_reached, is_host, is_near, of_host
+from chaoslab.seams.gateway.routes import (
+    GatewayRoute,
+    ensure_reachable,
+    is_host_name,
+    is_loopback_host,
+    make_host_route,
+)
 from chaoslab.seams.gateway.shared import LOOK_S, Gateway
 from chaoslab.seams.services.seam import ServiceSeam
 from chaoslab.surfaces import levers
@@ -70,21 +78,21 @@ class LiveLog(TrialLog):
     audit: Audit | None
 
     def __init__(self, run: Run, log: Log) -> None:
-        super().__init__(nth_trial(run.name, 0, 1), began=system.utc())
+        super().__init__(make_nth_trial_id(run.name, 0, 1), began=system.utc())
         self.run, self.log, self.audit = run, log, None
 
-    def note(self, noted: Event) -> None:
+    def note_event(self, noted: Event) -> None:
         if self.audit is not None:
-            self.audit.take(noted)
+            self.audit.write_fault_line(noted)
         self.log.write(noted, trial=self.key)
 
-    def note_part(self, noted: Later, text_part: str) -> float:
+    def note_call_phase(self, noted: DeferredEvent, text_part: str) -> float:
         now_s = self._now()
-        self.note(noted.event(text_part, self.requests, round(now_s - self.origin, 6)))
+        self.note_event(noted.event(text_part, self.requests, round(now_s - self.origin, 6)))
         return now_s
 
-    def hide(self, secrets: Iterable[str]) -> None:
-        self.log.hide(secrets)
+    def hide_secrets(self, secrets: Iterable[str]) -> None:
+        self.log.hide_secrets(secrets)
 
 
 @dataclass(frozen=True)
@@ -98,43 +106,46 @@ class RunningGateway:
     told: Mapping[str, str]
     """The variables that lead programs to the proxy, if there is one."""
 
-    def end(
-        self, finish: Callable[[], object] = lambda: None, *, settle_s: float = 0.0,
+    def end_trial(
+        self,
+        finish: Callable[[], object] = lambda: None,
+        *,
+        settle_s: float = 0.0,
         stopped: Callable[[], bool] = lambda: False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Ends the trial: what its clients ask after that is no part of it. `finish` writes its answer, after which
         requests that may have an effect yet go on for `settle_s`, or until it is `stopped`."""
-        self.shared.settle(GRACE_S)
+        self.shared.wait_until_idle(GRACE_S)
         finish()
-        acting, until_s = self.shared.acting(), system.monotonic() + settle_s
+        acting, until_s = self.shared.list_pending_requests(), system.monotonic() + settle_s
         if acting and settle_s:
             # A request may have an effect yet after its caller has gone.
-            message = f"chaoslab: waiting up to {settle_s:g} s for {_list_requests(acting)} (Ctrl-C: no longer)"
+            message = f"chaoslab: waiting up to {settle_s:g} s for {_format_requests(acting)} (Ctrl-C: no longer)"
             print(message, file=sys.stderr, flush=True)
         try:
             while acting and system.monotonic() < until_s and not stopped():
                 system.sleep(LOOK_S)
-                acting = self.shared.acting()
+                acting = self.shared.list_pending_requests()
         except KeyboardInterrupt:
             pass
-        self.shared.end()
+        self.shared.end_trial()
         if acting:
-            message = f"still under way after the answer, so what it does is not known: {_list_requests(acting)}"
+            message = f"still under way after the answer, so what it does is not known: {_format_requests(acting)}"
             self.shared.warn(message)
             print(f"warning: {message}", file=sys.stderr, flush=True)
 
     @property
-    def levers(self) -> str:
+    def control_url(self) -> str:
         """The address of the levers, which holds their token."""
         assert self.shared.controls is not None
         return f"{self.address}{PATH}{self.shared.controls.token}"
 
-    def url(self, route: str) -> str:
+    def make_route_url(self, route: str) -> str:
         """The address under which a program asks for a route's service."""
-        return self.shared.addresses.get(route) or f"{self.address}/{route}"
+        return get_route_url(route, self.address, self.shared)
 
 
-def _list_requests(requests: Sequence[str]) -> str:
+def _format_requests(requests: Sequence[str]) -> str:
     suffix = f" and {len(requests) - 3} more" if len(requests) > 3 else ""
     return ", ".join(requests[:3]) + suffix
 
@@ -150,19 +161,19 @@ def parse_ports(texts: Sequence[str], routes: Mapping[str, GatewayRoute]) -> dic
                 f"{option_text} should be a route and a port from 0 to 65535, as in crm=9100; 0 is any free one"
             )
         if route not in routes:
-            raise LookupError(f"{option_text} names no route: {did_you_mean(route, routes)}")
+            raise LookupError(f"{option_text} names no route: {suggest_name(route, routes)}")
         if route in ports:
             raise ValueError(f"{option_text} gives the route {route} a second port: it has {ports[route]}")
         ports[route] = int(number)
     return ports
 
 
-def warn_of_unreached(routes: Mapping[str, GatewayRoute]) -> None:
+def warn_of_unreachable_routes(routes: Mapping[str, GatewayRoute]) -> None:
     """Says on stderr which services on this machine take no connection now. A program may need none of them."""
     for route in routes.values():
         # This machine alone: nobody outside was meant to be asked before a program does.
         try:
-            check_reached(route, only_here=True)
+            ensure_reachable(route, only_here=True)
         except LookupError as error:
             print(f"warning: {error.args[0]}", file=sys.stderr, flush=True)
 
@@ -195,11 +206,11 @@ def parse_plan(
         content = _read_json(str(file), files.read_json, file)
         if isinstance(content, Mapping):
             if unknown := [name for name in content if name not in _PLAN]:
-                raise LookupError(f"{file} has no key '{unknown[0][:60]}': {did_you_mean(unknown[0], _PLAN)}")
+                raise LookupError(f"{file} has no key '{unknown[0][:60]}': {suggest_name(unknown[0], _PLAN)}")
             # The option counts more than the file.
             seed = content.get("seed") if seed is None else seed
             try:
-                limits = read_limits(content.get("limits", ()))
+                limits = parse_limits(content.get("limits", ()))
             except (ValueError, LookupError) as error:
                 raise type(error)(f"{file}: {error.args[0]}") from None
             content = content.get("faults", [])
@@ -207,33 +218,38 @@ def parse_plan(
             raise ValueError(f"{file} should hold a list of faults, or an object with seed and faults")
         entries += [(f"{file}, fault {number}", entry) for number, entry in enumerate(content, 1)]
     injections = [_parse_injection(location, entry) for location, entry in entries]
-    check_clocks(injections)
+    check_no_clock_faults(injections)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ValueError(f"the seed is {seed!r}: it should be a whole number from 0")
     seed = 1 if seed is None else seed
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
-        return limited(Plan(seed, check(injections, names, stdio=True), limits))
+        return add_process_limits(Plan(seed, check_injections(injections, names, stdio=True), limits))
     for injection in injections:
         for target in set(injection.targets).difference(routes):
-            if hosts and not is_host(target):
+            if hosts and not is_host_name(target):
                 raise LookupError(f"'{injection.name}' names neither a route nor a host, as in api.openai.com")
-            if not is_host(target):
+            if not is_host_name(target):
                 continue
             if not hosts:
                 commands = "exec --proxy, gateway --proxy-port"
                 raise LookupError(f"'{injection.name}' is for a host, and only a proxy knows those: {commands}")
-            routes[target] = of_host(target)
-    models = [name for name in routes if is_of_model(routes[name])]
-    objects = [name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)]
-    checked = check(
-        injections, list(routes), models=models, may_be=routes, objects=objects, mortal=mortal,
+            routes[target] = make_host_route(target)
+    models = [name for name in routes if is_model_route(routes[name])]
+    objects = [
+        name for name in models if formats.has_object_arguments(routes[name].host) or formats.has_object_arguments(name)
+    ]
+    checked = check_injections(
+        injections,
+        list(routes),
+        models=models,
+        may_be=routes,
+        objects=objects,
+        mortal=mortal,
         user=("event_twice",) if command else (),
-    )  # fmt: skip
-    if any(choice.params.get("moment") == "at_once" for injection in checked for choice in injection.choices):
-        raise ValueError("event_twice has moment at_once, and a command is run again after it has ended: leave it out")
-    check_refusing(checked, routes)
-    return limited(Plan(seed, checked, limits))
+    )
+    check_no_refusals(checked, routes)
+    return add_process_limits(Plan(seed, checked, limits))
 
 
 def _parse_fault_text(text: str, *, tools: bool) -> Any:
@@ -250,7 +266,7 @@ def _default_triggers(fault: str, *, tool: bool) -> dict[str, Any]:
     """The triggers of a fault that is given by its name and a target alone: one about calls that change something hits
     the first of them. `tool`: its target is one tool, which the user has chosen."""
     try:
-        of_effect = trait(load(fault), "of_effect")
+        of_effect = get_trait(load_fault(fault), "of_effect")
     except LookupError:  # which `inject` tells
         return {}
     if not of_effect:
@@ -279,151 +295,175 @@ def _parse_injection(location: str, entry: Any) -> Injection:
 
 
 @contextmanager
-def gateway(
-    routes: Mapping[str, GatewayRoute], plan: Plan, *, logs: Path, started: events.PromptStarted, port: int = 0,
-    ports: Mapping[str, int] | None = None, timeout_s: float = UPSTREAM_S, secrets: Sequence[str] = (),
-    stop: Callable[[], object] | None = None, bounds: Bounds | None = None, proxy: tuple[int, str] | None = None,
+def run_gateway(
+    routes: Mapping[str, GatewayRoute],
+    plan: Plan,
+    *,
+    logs: Path,
+    started: events.PromptStarted,
+    port: int = 0,
+    ports: Mapping[str, int] | None = None,
+    timeout_s: float = UPSTREAM_S,
+    secrets: Sequence[str] = (),
+    stop: Callable[[], object] | None = None,
+    bounds: Bounds | None = None,
+    proxy: tuple[int, str] | None = None,
     audit: Audit | None = None,
-) -> Iterator[RunningGateway]:  # fmt: skip
+) -> Iterator[RunningGateway]:
     """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
     `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers. `bounds` end
     its faults. `proxy`: the port of a proxy, and what it does with hosts that are no routes (pass or refuse). `audit`
     is told of each fault. Raises OSError: the port is taken, or the logs cannot be written; ValueError: a fault would
     hit a host that the plan's limits do not allow."""
-    check_hosts(plan, routes)
-    models = {name: MODEL for name in routes if is_of_model(routes[name])}
-    seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
-    settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
+    check_allowed_hosts(plan, routes)
+    models = {name: MODEL for name in routes if is_model_route(routes[name])}
+    seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=compute_cost_usd, in_order=False)
     with (
         open_gateway(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
         # Of a proxy alone: its authority is made for one run, and goes with it.
         tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
-        open_live_log(plan, logs=logs, settings=settings, started=started, secrets=secrets) as book,
+        open_live_log(
+            plan, logs=logs, settings=_describe_routes(routes, address, shared), started=started, secrets=secrets
+        ) as book,
         closing(audit) if audit is not None else nullcontext(),
         ExitStack() as stack,
     ):
-        shared.environment = inherited()
-        shared.warn = lambda message: book.note(events.LabWarning(message=message))
+        shared.environment = copy_environment()
+        shared.warn = lambda message: book.note_event(events.LabWarning(message=message))
         if audit is not None:
             book.audit, audit.run = audit, str(book.run.folder)
-        seam.begin(book, TrialMemory(plan, book.key, note=book.note))
+        seam.begin_trial(book, TrialMemory(plan, book.key, note=book.note_event))
         shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
-        variables = {}
         if stop is not None:
-            lever_place = levers.LeverPlace(int(address.rpartition(":")[2]), shared.controls.token)
+            lever_place = levers.ControlEndpoint(int(address.rpartition(":")[2]), shared.controls.token)
             # Last, so that the file with the token is gone first.
-            stack.enter_context(levers.announce(book.run.folder, lever_place))
-        if shared.trust is not None:
-            bundle = Path(folder, "certificates.pem")
-            bundle.write_text(shared.trust.bundle(inherited()), encoding="utf-8")
-            variables = proxy_variables(routes, shared.proxy, str(bundle))
+            stack.enter_context(levers.publish_control_endpoint(book.run.folder, lever_place))
+        # A route of another name has an address at the gateway, which is asked past the proxy.
+        variables = write_proxy_variables(shared, folder, near=any(make_host_route(name).is_local for name in routes))
         yield RunningGateway(address, book, shared, seam, variables)
+
+
+def get_route_url(route: str, address: str, shared: Gateway) -> str:
+    """The address under which the gateway at this address is asked for a route's service."""
+    return shared.addresses.get(route) or f"{address}/{route}"
+
+
+def _describe_routes(routes: Mapping[str, GatewayRoute], address: str, shared: Gateway) -> dict[str, str]:
+    """The settings of a gateway's log: each service, and its address at the gateway, by which a campaign probes it."""
+    services = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
+    return services | {f"GATEWAY_{name.upper()}": get_route_url(name, address, shared) for name in routes}
 
 
 @contextmanager
 def open_live_log(
-    plan: Plan, *, logs: Path, settings: Mapping[str, str], started: events.PromptStarted,
-    secrets: Sequence[str] = (), run: Run | None = None,
-) -> Iterator[LiveLog]:  # fmt: skip
-    """A context with the log of a run of one trial, which has begun. `started`: its first event. `write_end` writes its
-    end. `run`: one that goes on. Raises OSError: it cannot be written."""
-    name_secrets()
+    plan: Plan,
+    *,
+    logs: Path,
+    settings: Mapping[str, str],
+    started: events.PromptStarted,
+    secrets: Sequence[str] = (),
+    run: Run | None = None,
+) -> Iterator[LiveLog]:
+    """A context with the log of a run of one trial, which has begun. `started`: its first event.
+    `write_trial_and_run_end` writes its end. `run`: one that goes on. Raises OSError: it cannot be written."""
+    register_secret_names()
     if run is not None:
-        with run.log("info", secrets=secrets) as log:
-            run.make_latest()
+        with run.open_log("info", secrets=secrets) as log:
+            run.link_as_latest()
             yield LiveLog(run, log)
         return
-    now = iso(system.utc())
+    now = format_iso(system.utc())
     run = Run.create(logs, now=now)
-    with run.log("info", secrets=secrets) as log:
+    with run.open_log("info", secrets=secrets) as log:
         log.write(
             # The settings and the plan first: without them no reader knows a log.
             events.RunStarted(
-                seed=plan.seed, settings=dict(settings), plan=plan.to_json(), prompts=1, now=now, model="",
-                world="local", code={"log": str(events.VERSION)},
+                seed=plan.seed,
+                settings=dict(settings),
+                plan=plan.to_json(),
+                prompts=1,
+                now=now,
+                model="",
+                world="local",
+                code={"log": str(events.VERSION)},
             )
-        )  # fmt: skip
-        run.make_latest()
+        )
+        run.link_as_latest()
         book = LiveLog(run, log)
-        book.note(started)
+        book.note_event(started)
         yield book
 
 
-PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
-"""The variables in which programs look for a proxy; some read the small ones alone."""
-
-
-def proxy_variables(routes: Mapping[str, GatewayRoute], proxy: str, bundle: str) -> dict[str, str]:
-    """The variables by which programs ask over the proxy and believe in its authority. `bundle`: the file of
-    certificates. This machine is asked past the proxy, unless one of the routes is a host of it."""
-    from chaoslab.seams.gateway.trust import VARIABLES
-
-    exceptions = "" if any(of_host(name).near for name in routes) else "127.0.0.1,localhost,::1"
-    return {
-        **dict.fromkeys(PROXIES, proxy), **dict.fromkeys(("NO_PROXY", "no_proxy"), exceptions),
-        # Node heeds the variables of a proxy only if this one is set.
-        **dict.fromkeys(VARIABLES, bundle), "NODE_USE_ENV_PROXY": "1",
-    }  # fmt: skip
-
-
-def check_loop(environment: Mapping[str, str], *ports: int | None) -> None:
+def check_proxy_loop(environment: Mapping[str, str], *ports: int | None) -> None:
     """Checks that no proxy in the environment is the gateway itself, at one of these ports. Raises ValueError: one
     is."""
     for name in PROXIES:
         value = environment.get(name, "")
         # Without a scheme urlsplit sees no host in it.
         parts = urlsplit(value if "://" in value else f"http://{value}")
-        if value and is_near(parts.hostname or "") and parts.port and parts.port in ports:
+        if value and is_loopback_host(parts.hostname or "") and parts.port and parts.port in ports:
             raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
 
 
-def write_end(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
+def write_trial_and_run_end(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
     """Writes the end of the trial and of the run. `error`: the words for a failure; empty if there is none."""
-    write_answer(book, prompt=prompt, answer=answer, error=error, seconds=seconds)
+    log_trial_answer(book, prompt=prompt, answer=answer, error=error, seconds=seconds)
     write_run_end(book, ok=not error)
 
 
-def write_answer(
+def log_trial_answer(
     book: LiveLog, *, prompt: str, answer: str, error: str = "", kind: str = "agent", seconds: float
 ) -> None:
     """Writes the answer of the trial, or its failure, which is of this kind of error."""
     kind, status = (kind, "failed") if error else ("none", "ok")
-    book.note(
+    book.note_event(
         events.PromptAttempt(
-            prompt_index=1, prompt=prompt, response=answer, status="error" if error else "ok",
-            start_time=iso(book.began), end_time=iso(system.utc()), duration_s=round(seconds, 6), error_type=kind,
-            prompt_attempt=1, error=error[:2000],
+            prompt_index=1,
+            prompt=prompt,
+            response=answer,
+            status="error" if error else "ok",
+            start_time=format_iso(book.began),
+            end_time=format_iso(system.utc()),
+            duration_s=round(seconds, 6),
+            error_type=kind,
+            prompt_attempt=1,
+            error=error[:2000],
         )
-    )  # fmt: skip
-    book.note(
+    )
+    book.note_event(
         events.PromptFinished(
-            prompt_index=1, prompt=prompt, status=status, answer=answer, attempts=1, duration_s=round(seconds, 6),
+            prompt_index=1,
+            prompt=prompt,
+            status=status,
+            answer=answer,
+            attempts=1,
+            duration_s=round(seconds, 6),
             error_type=kind,
         )
-    )  # fmt: skip
+    )
 
 
-def rule_on_trial(history: History, gate: Gate, verdict: Verdict, key: str) -> int:
+def decide_exit_code(history: History, gate: Gate, verdict: Verdict, key: str) -> int:
     """The exit code for a run of one trial; says to standard error what the verdict does not say. Where nobody asked
     for a gate: 0 if the trial ended well, 1 if it ended badly or left something undone, 4 if it is open or no fault was
     met."""
-    unmet, started = list(describe_not_met(history)), history.first(events.RunStarted)
+    unmet, started = list(describe_idle_in_run(history)), history.find_first_event(events.RunStarted)
     planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
-    if planned and not unmet and history.first(events.FaultWitnessed) is None:
-        unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
-    ruling = rule(gate, {key: verdict}, unmet=unmet)
+    if planned and not unmet and history.find_first_event(events.FaultWitnessed) is None:
+        unmet = [f"nothing met a fault ({to_one_line(', '.join(planned), 100)})"]
+    ruling = apply_gate(gate, {key: verdict}, unmet=unmet)
     if gate.given or unmet:
         print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
     if gate.given:
         return ruling.code
-    standing = stand_by_outcome(str(verdict.outcome))
+    standing = standing_of_outcome(str(verdict.outcome))
     # What was left undone is bad even where words may have admitted it.
     if standing is Standing.BAD or verdict.done is False:
         return GATE_FAILED
     return PROVES_NOTHING if unmet or standing is Standing.OPEN else 0
 
 
-def parse_effects(text: str | None) -> list[dict[str, Any]] | None:
+def parse_effects_option(text: str | None) -> list[dict[str, Any]] | None:
     """The effects that were stated as JSON. Raises ValueError: it is no list of effects."""
     if text is None:
         return None
@@ -434,35 +474,40 @@ def parse_effects(text: str | None) -> list[dict[str, Any]] | None:
     return value
 
 
-def make_prompt_start(
-    prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None
+def make_prompt_start_event(
+    prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None, *, wishes: int = 1
 ) -> events.PromptStarted:
-    """The first event of a trial about which these facts and effects are stated; effects of None state nothing."""
-    effect_list = None if effects is None else [dict(effect) for effect in effects]
+    """The first event of a trial about which these facts and effects are stated; effects of None state nothing.
+    `wishes`: how often the effects are wished for."""
+    effect_list = None if effects is None else [dict(effect) for effect in effects] * wishes
     return events.PromptStarted(
-        prompt_index=1, prompt=prompt, facts=[[fact] for fact in facts], effects=effect_list,
+        prompt_index=1,
+        prompt=prompt,
+        facts=[[fact] for fact in facts],
+        effects=effect_list,
         stated=bool(facts) or effects is not None,
-    )  # fmt: skip
+    )
 
 
-def judge_run(
-    book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, logs: Path, passes: bool = False
+def judge_and_report_run(
+    book: LiveLog, started: events.PromptStarted, gate: Gate, code: int, *, kept: bool = True, passes: bool = False
 ) -> int:
-    """Prints the verdict of a run of one trial to standard error. Returns the exit code of `rule_on_trial`, but the
-    command's own where that failed and no gate was asked for. `passes`: it only passes traffic on, so where nothing was
-    stated, asked for or done wrong, nothing is said and the code is the command's."""
-    history = read_history(book.run.name, logs=logs)
-    verdict = judge(history, book.key)
+    """Prints the verdict of a run of one trial to standard error. Returns the exit code of `decide_exit_code`, but the
+    command's own where that failed and no gate was asked for. `kept`: its folder stays, and is named. `passes`: it only
+    passes traffic on, so where nothing was stated, asked for or done wrong, nothing is said and the code is the
+    command's."""
+    history = read_history(str(book.run.folder))
+    verdict = judge_trial(history, book.key)
     if passes and not (started.stated or gate.given or verdict.harm):
-        unmet = next(iter(describe_not_met(history)), "")
+        unmet = next(iter(describe_idle_in_run(history)), "")
         if unmet:
             print(f"chaoslab: {unmet}", file=sys.stderr, flush=True)
         return code or (PROVES_NOTHING if unmet else 0)
     remedy = "" if started.stated or verdict.outcome is not Outcome.UNKNOWN else ": --effects and --fact state it"
     hint = f" ({verdict.hint})" if verdict.hint else ""
-    text = f"chaoslab: {verdict.outcome} – {verdict.why}{hint}{remedy} ({book.run.folder})"
+    text = f"chaoslab: {verdict.outcome} – {verdict.why}{hint}{remedy}{f' ({book.run.folder})' if kept else ''}"
     print(text, file=sys.stderr, flush=True)
-    gate_code = rule_on_trial(history, gate, verdict, book.key)
+    gate_code = decide_exit_code(history, gate, verdict, book.key)
     # A command that failed by itself says more by its code than a gate that nobody asked for.
     is_own_failure = code and not verdict.harm and (verdict.outcome is Outcome.FAILED or gate_code == PROVES_NOTHING)
     return code if is_own_failure and not gate.given else gate_code or code
@@ -472,7 +517,10 @@ def write_run_end(book: LiveLog, *, ok: bool) -> None:
     """Writes the end of the run."""
     book.log.write(
         events.RunFinished(
-            received=1, processed=1, succeeded=int(ok),
-            duration_s=round(system.monotonic() - book.run.origin, 6), reason="done",
+            received=1,
+            processed=1,
+            succeeded=int(ok),
+            duration_s=round(system.monotonic() - book.run.origin, 6),
+            reason="done",
         )
-    )  # fmt: skip
+    )

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from chaoslab.base import files
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.base.shapes import Shape, Within
 from chaoslab.record import steering
-from chaoslab.record.held import is_written
+from chaoslab.record.held import has_live_writer
 from chaoslab.seams.gateway.controls import PATH
 
 FILE = "levers.json"
@@ -27,22 +27,22 @@ WORDS = ("pause", "resume", "stop")
 
 
 @dataclass(frozen=True)
-class LeverPlace:
+class ControlEndpoint:
     """The place of a gateway's levers on loopback."""
 
     port: Annotated[int, Within(1, 65535)]
     token: str = field(repr=False)
 
     @classmethod
-    def read(cls, folder: Path) -> "LeverPlace | None":
+    def read_from_folder(cls, folder: Path) -> "ControlEndpoint | None":
         """The place that a run's folder tells; None if it tells none."""
         with suppress(ValueError, OSError):
             if isinstance(data := files.read_json(folder / FILE), dict):
-                place_read: LeverPlace = _SHAPE.made(data)
+                place_read: ControlEndpoint = _SHAPE.make_instance(data)
                 return place_read
         return None
 
-    def ask(self, method: str, lever: str, *, run: str) -> dict[str, Any]:
+    def ask_gateway(self, method: str, lever: str, *, run: str) -> dict[str, Any]:
         """The answer of the gateway to a request for a lever. Raises LookupError: it does not answer. ValueError: it
         cannot do that; the message is its own."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_S)
@@ -56,15 +56,17 @@ class LeverPlace:
         finally:
             connection.close()
         if answer.status != 200 or not isinstance(content, dict):
-            raise ValueError(line(str(content.get("error", "")) if isinstance(content, dict) else str(content), SAID))
+            raise ValueError(
+                to_one_line(str(content.get("error", "")) if isinstance(content, dict) else str(content), SAID)
+            )
         return content
 
 
-_SHAPE = Shape.build(LeverPlace)
+_SHAPE = Shape.build(ControlEndpoint)
 
 
 @contextmanager
-def announce(folder: Path, lever_place: LeverPlace) -> Iterator[None]:
+def publish_control_endpoint(folder: Path, lever_place: ControlEndpoint) -> Iterator[None]:
     """A context in which the run's folder tells where its levers are. Raises OSError: it cannot be written."""
     path = folder / FILE
     # For its user alone: the token steers the run.
@@ -77,19 +79,19 @@ def announce(folder: Path, lever_place: LeverPlace) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def steer(folder: Path, words: Sequence[str]) -> list[str]:
-    """Has a run do this. Returns what will happen, a line each. `words`: as `record.steering.steer`; of a gateway
+def steer_run(folder: Path, words: Sequence[str]) -> list[str]:
+    """Has a run do this. Returns what will happen, a line each. `words`: as `record.steering.steer_run`; of a gateway
     pause, resume, stop, FAULT=off, FAULT=on and FAULT=chance. Raises ValueError: a word is none of these, or the run
     cannot do it; the message says why. LookupError: its gateway does not answer. OSError: it cannot be written."""
     # The file of a run that was killed still stands there.
-    lever_place = LeverPlace.read(folder) if is_written(folder) else None
+    lever_place = ControlEndpoint.read_from_folder(folder) if has_live_writer(folder) else None
     if lever_place is None:
         # All others look for words in their folder.
-        return steering.steer(folder, words)
-    return [_pull_lever(lever_place, folder.name, *_parse_lever(word)) for word in words]
+        return steering.steer_run(folder, words)
+    return [_send_control_request(lever_place, folder.name, *_parse_control_word(word)) for word in words]
 
 
-def _parse_lever(word: str) -> tuple[str, str]:
+def _parse_control_word(word: str) -> tuple[str, str]:
     """The lever of a gateway that a word stands for, and what will happen."""
     # From the right: an injection's name may hold = itself.
     name, _, value = word.rpartition("=")
@@ -103,16 +105,19 @@ def _parse_lever(word: str) -> tuple[str, str]:
     return f"faults/{quote(name, safe='')}/{action}", f"'{name}' is {value} from the next request on"
 
 
-def _pull_lever(lever_place: LeverPlace, run: str, lever: str, message: str) -> str:
-    lever_place.ask("POST", lever, run=run)
+def _send_control_request(lever_place: ControlEndpoint, run: str, lever: str, message: str) -> str:
+    lever_place.ask_gateway("POST", lever, run=run)
     return message
 
 
 def read_gateway_state(folder: Path) -> dict[str, Any] | None:
     """The state of a gateway and of each fault of its plan, as it answers; None if the run is of none with levers.
     Raises LookupError: it does not answer. ValueError: it cannot tell."""
-    lever_place = LeverPlace.read(folder) if is_written(folder) else None
+    lever_place = ControlEndpoint.read_from_folder(folder) if has_live_writer(folder) else None
     if lever_place is None:
         return None
     run = folder.name
-    return {**lever_place.ask("GET", "status", run=run), "faults": lever_place.ask("GET", "faults", run=run)["faults"]}
+    return {
+        **lever_place.ask_gateway("GET", "status", run=run),
+        "faults": lever_place.ask_gateway("GET", "faults", run=run)["faults"],
+    }

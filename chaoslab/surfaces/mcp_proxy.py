@@ -30,11 +30,16 @@ from chaoslab.seams.adapters.mcp import CLOSED, HIDDEN
 from chaoslab.seams.functions.mcp_result import LaterResult, ResultForm, ToolResult
 from chaoslab.seams.functions.native_errors import NativeErrors
 from chaoslab.seams.functions.seam import FunctionSeam
-from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
+from chaoslab.seams.functions.wrapped import Returned, ReturnedFactory, WrappedFunction
 from chaoslab.seams.protocols import mcp
-from chaoslab.seams.services.effects import of_task
+from chaoslab.seams.services.effects import make_task_effect
 from chaoslab.surfaces import sessions
-from chaoslab.surfaces.gateway import judge_run, make_prompt_start, open_live_log, write_end
+from chaoslab.surfaces.gateway import (
+    judge_and_report_run,
+    make_prompt_start_event,
+    open_live_log,
+    write_trial_and_run_end,
+)
 
 WAIT_S = 60.0
 """The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""
@@ -73,13 +78,13 @@ class McpLine:
     message: Message
 
     @classmethod
-    def build(cls, text: bytes) -> "McpLine":
+    def parse_line(cls, text: bytes) -> "McpLine":
         try:
             value = json.loads(text)
         # JSON that is nested too deep raises RecursionError, which is no ValueError.
         except (ValueError, RecursionError):
             value = None
-        return cls(text, _object(value))
+        return cls(text, _dict_or_empty(value))
 
 
 @dataclass(frozen=True)
@@ -93,13 +98,13 @@ class PendingCall:
     on_its_way: threading.Event = field(default_factory=threading.Event)
 
 
-class Patience(SystemClock):
+class InterruptibleClock(SystemClock):
     """The machine's time. A wait ends as soon as something comes into the inbox of the call in its thread."""
 
     def __init__(self) -> None:
         self._call = threading.local()
 
-    def begin(self, call: PendingCall) -> None:
+    def set_current_call(self, call: PendingCall) -> None:
         """Begins a call in this thread."""
         self._call.asked = call
 
@@ -122,10 +127,10 @@ class RpcError(Exception):
 class McpErrors(NativeErrors):
     """The way in which the client learns of a fault: silence, an error of the protocol, or a result that is one."""
 
-    def failed(self, name: str, kind: str) -> Exception:  # noqa: ARG002
+    def make_failure(self, name: str, kind: str) -> Exception:  # noqa: ARG002
         return Silence() if kind == "timed_out" else RpcError({"code": CLOSED, "message": "Connection closed"})
 
-    def text(self, message_text: str) -> Any:
+    def make_text_reply(self, message_text: str) -> Any:
         return mcp.make_text_result(message_text)
 
 
@@ -134,7 +139,11 @@ class McpProxy:
     client, `ask` one to the server. `said`: the arguments of all calls, as JSON."""
 
     def __init__(
-        self, seam: FunctionSeam, patience: Patience, tell: Callable[[bytes], None], ask: Callable[[bytes], None]
+        self,
+        seam: FunctionSeam,
+        patience: InterruptibleClock,
+        tell: Callable[[bytes], None],
+        ask: Callable[[bytes], None],
     ) -> None:
         self._seam, self._patience, self._tell, self._ask = seam, patience, tell, ask
         self.said: list[str] = []
@@ -146,58 +155,58 @@ class McpProxy:
         self._batches: dict[str, BatchAnswers] = {}
         plan = seam.plan
         self._led = {
-            *([mcp.LIST] if any(injection.of_listing for injection in plan.candidates(mcp.LIST)) else []),
+            *([mcp.LIST] if any(injection.of_listing for injection in plan.find_candidates(mcp.LIST)) else []),
             *([mcp.BEGIN] if any(mcp.BEGIN in injection.targets for injection in plan.injections) else []),
         }
         """The methods beside calls of tools whose answers may meet a fault."""
 
-    def from_client(self, text: bytes) -> None:
+    def handle_client_line(self, text: bytes) -> None:
         """Takes a line of the client's."""
-        if text.lstrip().startswith(b"[") and (batch := _batch(text)) is not None:
-            self._take_batch(batch)
+        if text.lstrip().startswith(b"[") and (batch := _parse_batch(text)) is not None:
+            self._handle_batch(batch)
             return
-        line = McpLine.build(text)
+        line = McpLine.parse_line(text)
         method, params = line.message.get("method"), line.message.get("params")
-        call = self._tasks.resume(mcp.read_message(line.message))
+        call = self._tasks.resolve_task_result(mcp.read_message(line.message))
         if method == mcp.CALL:
-            self.said.append(json.dumps(_object(params).get("arguments"), ensure_ascii=False))
+            self.said.append(json.dumps(_dict_or_empty(params).get("arguments"), ensure_ascii=False))
         if "id" in line.message and (isinstance(call, mcp.McpToolCall) or method in self._led):
             pending = PendingCall(line, call if isinstance(call, mcp.McpToolCall) else None)
             # A daemon: a call that waits for ever must not keep the process.
-            thread = threading.Thread(target=self._call, args=(pending,), daemon=True)
+            thread = threading.Thread(target=self._answer_call, args=(pending,), daemon=True)
             # Before it starts, since it takes itself out at its end.
-            self._calls[_key(line.message["id"])] = thread, pending
+            self._calls[_encode_id(line.message["id"])] = thread, pending
             thread.start()
             # Calls keep their order, unless a fault holds one back.
             pending.on_its_way.wait()
             return
         if method == "notifications/cancelled":
-            cancelled = self._calls.get(_key(_object(params).get("requestId")))
+            cancelled = self._calls.get(_encode_id(_dict_or_empty(params).get("requestId")))
             if cancelled is not None:
                 cancelled[1].inbox.put(CallEnd.CANCELLED)
         self._ask(text)
 
-    def _take_batch(self, batch: Sequence[Message]) -> None:
+    def _handle_batch(self, batch: Sequence[Message]) -> None:
         """Takes several messages of the client's that came as one (2025-03-26). The server gets one after the other,
         and the client all answers together."""
-        ids = [_key(message["id"]) for message in batch if "id" in message and "method" in message]
+        ids = [_encode_id(message["id"]) for message in batch if "id" in message and "method" in message]
         answers = BatchAnswers({*ids})
         self._batches.update(dict.fromkeys(ids, answers))
         for message in batch:
-            self.from_client(_encode_message(message))
+            self.handle_client_line(_encode_message(message))
 
     @property
-    def under_way(self) -> bool:
+    def has_open_calls(self) -> bool:
         """True while a call waits for its answer."""
         return bool(self._calls)
 
-    def left(self) -> None:
+    def handle_client_left(self) -> None:
         """Notes that the client has closed its end. It may still read what the server answers."""
         # A copy: calls end meanwhile.
         for _, pending in [*self._calls.values()]:
             pending.inbox.put(CallEnd.LEFT)
 
-    def closed(self) -> None:
+    def end_open_calls(self) -> None:
         """Ends the calls that are under way, since the server has closed its end."""
         # A copy: calls end meanwhile.
         under_way = [*self._calls.values()]
@@ -207,29 +216,33 @@ class McpProxy:
             # Each writes its end into the log, which is closed next.
             thread.join(GRACE_S)
 
-    def from_server(self, text: bytes) -> None:
+    def handle_server_line(self, text: bytes) -> None:
         """Takes a line of the server's. The beginning of one, in which it died, is left out: an error follows."""
-        line = McpLine.build(text)
+        line = McpLine.parse_line(text)
         message = line.message
         if not message and not text.endswith(b"\n"):
             return
-        self._listed.update({str(tool["name"]): tool for tool in mcp.tools_in(text)})
-        self._tasks.hear(message)
-        waiting = self._waiting.pop(_key(message["id"]), None) if "id" in message and "method" not in message else None
+        self._listed.update({str(tool["name"]): tool for tool in mcp.iterate_listed_tools(text)})
+        self._tasks.record_reply(message)
+        waiting = (
+            self._waiting.pop(_encode_id(message["id"]), None) if "id" in message and "method" not in message else None
+        )
         if waiting is not None:
             waiting.inbox.put(line)
         else:
-            self._answer(text, message)
+            self._send_to_client(text, message)
 
-    def _call(self, pending: PendingCall) -> None:
+    def _answer_call(self, pending: PendingCall) -> None:
         """Answers a call of a tool, a request for the list of tools, or the first of a session, through the seam."""
-        self._patience.begin(pending)
+        self._patience.set_current_call(pending)
         message, call, answer_lines = pending.line.message, pending.call, list[McpLine]()
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
         try:
-            acts = call is not None and not self._tasks.has_ended(call)
-            tool = self._tool(call.tool if call else message["method"], acts=acts, session=call is None)
-            cursor = {"cursor": at} if call is None and (at := _object(message.get("params")).get("cursor")) else {}
+            acts = call is not None and not self._tasks.asks_ended_task(call)
+            tool = self._get_wrapped_tool(call.tool if call else message["method"], acts=acts, session=call is None)
+            cursor = (
+                {"cursor": at} if call is None and (at := _dict_or_empty(message.get("params")).get("cursor")) else {}
+            )
             result = tool(**{**(call.arguments if call else cursor), HIDDEN: (pending, answer_lines)})
             if isinstance(result, LaterResult):
                 self._tell(result.line.encode() + b"\n")
@@ -239,59 +252,59 @@ class McpProxy:
             answer["result"] = result
         except (Silence, GivenUp) as error:
             if isinstance(error, GivenUp):
-                self._answer(None, message)
+                self._send_to_client(None, message)
             return
         except RpcError as error:
             server_line = error.line
             answer["error"] = error.error
         finally:
-            self._calls.pop(_key(message["id"]), None)
+            self._calls.pop(_encode_id(message["id"]), None)
             # Also where it was never sent, or the client's next line would wait for ever.
             pending.on_its_way.set()
-        self._answer(server_line.text if server_line is not None else _encode_message(answer), answer)
+        self._send_to_client(server_line.text if server_line is not None else _encode_message(answer), answer)
 
-    def _answer(self, text: bytes | None, message: Message) -> None:
+    def _send_to_client(self, text: bytes | None, message: Message) -> None:
         """Tells the client an answer, or another message. None: this one has no answer."""
         is_answer = text is None or ("id" in message and "method" not in message)
-        if is_answer and (batch := self._batches.pop(_key(message["id"]), None)) is not None:
-            text = batch.take(_key(message["id"]), text)
+        if is_answer and (batch := self._batches.pop(_encode_id(message["id"]), None)) is not None:
+            text = batch.add_answer(_encode_id(message["id"]), text)
         if text is not None:
             self._tell(text)
 
-    def end(self, note: Callable[[Event], object]) -> None:
+    def note_unfinished_effects(self, note: Callable[[Event], object]) -> None:
         """Ends the session. `note` takes the effects of the tasks whose results nobody has asked for."""
-        for call in self._tasks.unfinished():
-            if not mcp.only_reads(self._listed.get(call.tool)):
-                note(of_task(call.tool, call.tool, call.arguments))
+        for call in self._tasks.list_unfinished_calls():
+            if not mcp.is_read_only_tool(self._listed.get(call.tool)):
+                note(make_task_effect(call.tool, call.tool, call.arguments))
 
-    def _tool(self, name: str, *, acts: bool, session: bool) -> Callable[..., Any]:
+    def _get_wrapped_tool(self, name: str, *, acts: bool, session: bool) -> Callable[..., Any]:
         """The tool, or a method of the session, as the seam leads its calls. `acts`: a call may have an effect.
         `session`: it is a method."""
         key = name, acts, session
         if key not in self._tools:
-            effect = acts and not mcp.only_reads(self._listed.get(name))
-            form: Form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
+            effect = acts and not mcp.is_read_only_tool(self._listed.get(name))
+            form: ReturnedFactory = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
             refused = McpErrors({}, lambda name, status, message: mcp.make_error_result(name, f"{status} {message}"))
             form = SessionAnswer if session else form
-            once = mcp.may_be_repeated(self._listed.get(name))
-            tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form, keyed=once)
-            self._tools[key] = self._seam.stand_in(tool)
+            once = mcp.is_idempotent_tool(self._listed.get(name))
+            tool = WrappedFunction(name, self._ask_server, effect, frozenset({HIDDEN}), refused, form, keyed=once)
+            self._tools[key] = self._seam.make_stand_in(tool)
         return self._tools[key]
 
     # Positional, since a tool may have an argument that is called self.
-    def _asked(self, /, **arguments: Any) -> Any:
+    def _ask_server(self, /, **arguments: Any) -> Any:
         """The server's result for a call with these arguments, which may have any name."""
         pending, answer_lines = arguments.pop(HIDDEN)
         message, call = pending.line.message, pending.call
-        params = _object(message.get("params"))
+        params = _dict_or_empty(message.get("params"))
         if call is None:  # one of the session's own
             is_unchanged = arguments.get("cursor") == params.get("cursor")
             changed: Mapping[str, Any] = {**message, "params": {k: v for k, v in params.items() if k != "cursor"}}
         else:
             is_unchanged = arguments == {key: call.arguments[key] for key in call.arguments if key != HIDDEN}
-            changed = call.with_arguments(arguments)
+            changed = call.build_body_with_arguments(arguments)
         # Before it is sent, since the answer may come at once.
-        self._waiting[_key(message["id"])] = pending
+        self._waiting[_encode_id(message["id"])] = pending
         self._ask(pending.line.text if is_unchanged else _encode_message(changed))
         pending.on_its_way.set()
         answer = pending.inbox.get()
@@ -305,9 +318,9 @@ class McpProxy:
             raise RpcError({"code": CLOSED, "message": "Connection closed"})
         result = answer.message.get("result")
         if not isinstance(result, dict):
-            self._tasks.hear(answer.message, call)
+            self._tasks.record_reply(answer.message, call)
             raise RpcError(answer.message.get("error", "the result is no object"), answer)
-        self._tasks.hear(answer.message, call)
+        self._tasks.record_reply(answer.message, call)
         answer_lines.append(answer)
         return result
 
@@ -322,14 +335,14 @@ class SessionAnswer(Returned):
         self.__dict__["result"] = result
 
     @property
-    def native(self) -> Any:
+    def native_result(self) -> Any:
         return self.__dict__["result"]
 
     def with_value(self, value: Any) -> "SessionAnswer":
-        return SessionAnswer(mcp.change_listing(self.native, value))
+        return SessionAnswer(mcp.replace_listed_tools(self.native_result, value))
 
     def after_line(self, line: str) -> "SessionAnswer":
-        return SessionAnswer(LaterResult(self.native, line))
+        return SessionAnswer(LaterResult(self.native_result, line))
 
 
 @dataclass
@@ -339,7 +352,7 @@ class BatchAnswers:
     open: set[str]
     lines: list[bytes] = field(default_factory=list)
 
-    def take(self, key: str, line: bytes | None) -> bytes | None:
+    def add_answer(self, key: str, line: bytes | None) -> bytes | None:
         """Takes an answer; gives all as one line once none is open. None: this message has no answer."""
         self.open.discard(key)
         if line is not None:
@@ -347,7 +360,7 @@ class BatchAnswers:
         return b"[" + b",".join(self.lines) + b"]\n" if not self.open and self.lines else None
 
 
-def _batch(text: bytes) -> list[Message] | None:
+def _parse_batch(text: bytes) -> list[Message] | None:
     """The messages in a line with calls of tools among them; None if it is no such batch."""
     try:
         items = json.loads(text)
@@ -361,15 +374,15 @@ def _encode_message(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _object(value: Any) -> Message:
+def _dict_or_empty(value: Any) -> Message:
     return value if isinstance(value, dict) else {}
 
 
-def _key(identity: Any) -> str:
+def _encode_id(identity: Any) -> str:
     return json.dumps(identity)
 
 
-class Stop:
+class StopSignal:
     """The way in which a session ends when a signal asks for its end."""
 
     def __init__(self) -> None:
@@ -377,17 +390,17 @@ class Stop:
         self._number: int | None = None
 
     @property
-    def asked(self) -> bool:
+    def has_signal(self) -> bool:
         """True once a signal has come."""
         return self._number is not None
 
-    def by(self, end: Callable[[int], object]) -> None:
+    def set_end_function(self, end: Callable[[int], object]) -> None:
         """Takes the function that ends it, which is given the signal's number; it may have come already."""
         self._by = end
         if self._number is not None:
             end(self._number)
 
-    def hear(self, number: int) -> None:
+    def handle_signal(self, number: int) -> None:
         """Takes a signal."""
         self._number = number
         if self._by is not None:
@@ -398,14 +411,15 @@ class Stop:
 class ProxySession:
     """A session of a client with the server. `logs`: the folder of runs; `facts`, `effects`: the stated ones, as in
     `trial_of`. Without an answer of the client's, a fact is looked for in the arguments of its calls. `name`: sessions
-    of one name are one run; empty: it is a run of its own."""
+    of one name are one run; empty: it is a run of its own. `kept`: as in `judge_and_report_run`."""
 
     plan: Plan
     logs: Path
     facts: Sequence[str] = ()
     effects: Sequence[Mapping[str, Any]] | None = None
     name: str = ""
-    stop: Stop = field(default_factory=Stop)
+    kept: bool = True
+    stop: StopSignal = field(default_factory=StopSignal)
 
     def run(
         self, server: str, serve: Callable[[Callable[[Ask], McpProxy]], int], *, secrets: Sequence[str] = ()
@@ -413,89 +427,89 @@ class ProxySession:
         """Runs the session. `server`: in words; `serve` is given a function that makes the proxy, and returns the exit
         code once one of both has closed its end. Prints a verdict if anything was stated. Raises OSError: the command
         cannot be run, or the logs cannot be written."""
-        started, patience = make_prompt_start(PROMPT, self.facts, self.effects), Patience()
+        started, patience = make_prompt_start_event(PROMPT, self.facts, self.effects), InterruptibleClock()
         seam = FunctionSeam(self.plan, timeout_s=WAIT_S, clock=patience)
-        key = self.name and sessions.session_key(self.name, server)
-        resumed = sessions.resume(self.logs, key) if key else None
+        key = self.name and sessions.make_session_key(self.name, server)
+        resumed = sessions.resume_session_run(self.logs, key) if key else None
         proxies: list[McpProxy] = []
 
-        def proxy(ask: Ask) -> McpProxy:
+        def make_proxy(ask: Ask) -> McpProxy:
             proxies.append(McpProxy(seam, patience, make_line_writer(sys.stdout.buffer), ask))
             return proxies[0]
 
         settings = {"SERVER": server}
-        with forward_signals(self.stop.hear):  # until the verdict is told
+        with forward_signals(self.stop.handle_signal):  # until the verdict is told
             with open_live_log(
                 self.plan, logs=self.logs, settings=settings, started=started, secrets=secrets, run=resumed
-            ) as book:  # fmt: skip
-                seam.begin(book)
+            ) as book:
+                seam.begin_trial(book)
                 if resumed is not None:
-                    sessions.recall(seam, book, History.read(resumed.folder))
+                    sessions.restore_call_counts(seam, book, History.read(resumed.folder))
                 elif key:
-                    sessions.keep(self.logs, key, book.run)
-                code = serve(proxy)
-                proxies[0].closed()
-                proxies[0].end(book.note)
+                    sessions.register_session_run(self.logs, key, book.run)
+                code = serve(make_proxy)
+                proxies[0].end_open_calls()
+                proxies[0].note_unfinished_effects(book.note_event)
                 # What comes from now on is no part of the trial.
                 seam.book = None
                 answer = "\n".join(proxies[0].said) if self.facts else "the connection was closed"
-                write_end(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
-            if not key and (fault := sessions.find_given_up(History.read(book.run.folder))):
+                write_trial_and_run_end(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
+            if not key and (fault := sessions.find_unanswered_fault(History.read(book.run.folder))):
                 print(f"chaoslab: {fault} ended a call: {ONE_RUN}", file=sys.stderr, flush=True)
-            return judge_run(book, started, BY_ITSELF, code, logs=self.logs, passes=True)
+            return judge_and_report_run(book, started, BY_ITSELF, code, kept=self.kept, passes=True)
 
 
-def run(command: Sequence[str], session: ProxySession) -> int:
+def run_stdio_proxy(command: Sequence[str], session: ProxySession) -> int:
     """Runs the server's command behind the proxy until one of them closes its end, or a signal asks for the end, which
     the server gets too. Returns the exit code: the server's, unless the verdict asks for another; 0 if its client has
     left and it did not end by itself. Raises OSError: the command cannot be run, or the logs cannot be written."""
 
-    def serve(proxied: Callable[[Ask], McpProxy]) -> int:
+    def serve_session(proxied: Callable[[Ask], McpProxy]) -> int:
         with ChildGroup(command) as server:
             proxy, is_over, forsaken = proxied(make_line_writer(server.stdin)), threading.Event(), threading.Event()
 
-            def client() -> None:
-                client_lines(proxy)
+            def forward_then_end_server() -> None:
+                forward_client_lines(proxy)
                 with suppress(OSError):
                     server.stdin.close()  # which ends most servers
                 until_s = system.monotonic() + WAIT_S
-                while proxy.under_way and system.monotonic() < until_s and not is_over.wait(LOOK_S):
+                while proxy.has_open_calls and system.monotonic() < until_s and not is_over.wait(LOOK_S):
                     pass
                 if not is_over.wait(ENDING_S):
                     forsaken.set()
-                    server.end()
+                    server.end_and_wait()
 
-            threading.Thread(target=client, daemon=True).start()
-            session.stop.by(server.end)
+            threading.Thread(target=forward_then_end_server, daemon=True).start()
+            session.stop.set_end_function(server.end_and_wait)
             for line in server.stdout:
-                proxy.from_server(line)
+                proxy.handle_server_line(line)
             is_over.set()
-            proxy.closed()
+            proxy.end_open_calls()
             code = server.wait()
-        return code if code >= 0 else 0 if forsaken.is_set() and not session.stop.asked else 128 - code
+        return code if code >= 0 else 0 if forsaken.is_set() and not session.stop.has_signal else 128 - code
 
-    return session.run(" ".join(command), serve)
+    return session.run(" ".join(command), serve_session)
 
 
-def client_lines(proxy: McpProxy) -> None:
+def forward_client_lines(proxy: McpProxy) -> None:
     """Takes the client's lines until it closes its end. Not from `sys.stdin`, whose lock the interpreter wants at its
     end."""
     with open(0, "rb", closefd=False) as lines:
         for line in lines:
-            proxy.from_client(line)
-    proxy.left()
+            proxy.handle_client_line(line)
+    proxy.handle_client_left()
 
 
 def make_line_writer(stream: IO[bytes]) -> Callable[[bytes], None]:
     """A function that writes whole lines, from any thread. What nobody reads any more is lost."""
     lock = threading.Lock()
 
-    def write(line: bytes) -> None:
+    def write_line(line: bytes) -> None:
         with lock, suppress(OSError, ValueError):
             stream.write(line)
             stream.flush()
 
-    return write
+    return write_line
 
 
 def parse_header_fields(texts: Sequence[str]) -> dict[str, str]:

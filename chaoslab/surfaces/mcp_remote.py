@@ -23,9 +23,9 @@ from mcp.shared.inbound import (
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.types import JSONRPCRequest, jsonrpc_message_adapter
 
-from chaoslab.seams.gateway.routes import CONNECT_S, check_reached, route
+from chaoslab.seams.gateway.routes import CONNECT_S, ensure_reachable, parse_route
 from chaoslab.seams.protocols import mcp
-from chaoslab.surfaces.mcp_proxy import LOOK_S, WAIT_S, McpProxy, ProxySession, client_lines
+from chaoslab.surfaces.mcp_proxy import LOOK_S, WAIT_S, McpProxy, ProxySession, forward_client_lines
 
 _FAILED, _NO_MESSAGE = -32000, -32600
 """The codes for an error that a server did not word itself, and for a line that is no message."""
@@ -69,7 +69,7 @@ class _Client(httpx2.AsyncClient):
         return response
 
 
-def make_client(fields: Mapping[str, str], *, near: bool) -> _Client:
+def make_http_client(fields: Mapping[str, str], *, near: bool) -> _Client:
     """A client for one server, with any number of connections. `fields`: headers of each request. `near`: it is on this
     machine, so no proxy of the environment is asked."""
     # A stream may be silent for as long as it likes, and each call under way has one.
@@ -79,7 +79,7 @@ def make_client(fields: Mapping[str, str], *, near: bool) -> _Client:
     return client
 
 
-class Remote:
+class RemoteMcpServer:
     """The server. What it says goes to the proxy, line by line."""
 
     def __init__(self, url: str, fields: Mapping[str, str], *, near: bool) -> None:
@@ -97,27 +97,27 @@ class Remote:
     async def serve(self, proxied: Callable[[Callable[[bytes], None]], McpProxy], session: ProxySession) -> int:
         """Passes messages on until the client closes its end, or a signal asks for the end."""
         self._loop, self._lines = asyncio.get_running_loop(), asyncio.Queue[Line | None]()
-        self._proxy, stopped = proxied(self._ask), threading.Event()
+        self._proxy, stopped = proxied(self._queue_line_and_wait), threading.Event()
 
-        def end() -> None:
+        def end_line_queue() -> None:
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._lines.put_nowait, None)
 
-        def stop(_: int) -> None:
+        def handle_stop_signal(_: int) -> None:
             stopped.set()
-            end()
+            end_line_queue()
 
-        def client() -> None:
-            client_lines(self._proxy)
-            end()
+        def forward_then_end_queue() -> None:
+            forward_client_lines(self._proxy)
+            end_line_queue()
 
-        session.stop.by(stop)
-        threading.Thread(target=client, daemon=True).start()
+        session.stop.set_end_function(handle_stop_signal)
+        threading.Thread(target=forward_then_end_queue, daemon=True).start()
         # The SDK's transports are entered and left by one task, as anyio asks for.
         async with AsyncExitStack() as self._stack:
             while (line := await self._lines.get()) is not None:
                 text, sent = line
-                await self._send(text)
+                await self._send_message(text)
                 self._loop.call_soon(sent.set)
             until_s = self._loop.time() + WAIT_S
             while self._asked and self._loop.time() < until_s and not stopped.is_set():
@@ -128,7 +128,7 @@ class Remote:
                 line[1].set()
         return 0
 
-    def _ask(self, text: bytes) -> None:
+    def _queue_line_and_wait(self, text: bytes) -> None:
         """Takes a line of the client's, in any thread. It has been sent when this returns, so lines keep their
         order."""
         sent = threading.Event()
@@ -138,23 +138,23 @@ class Remote:
             while not sent.wait(LOOK_S) and self._loop.is_running():
                 pass
 
-    async def _send(self, text: bytes) -> None:
+    async def _send_message(self, text: bytes) -> None:
         try:
             message = jsonrpc_message_adapter.validate_json(text, by_name=False)
         except ValueError:  # pydantic's
-            await asyncio.to_thread(self._refuse, text)
+            await asyncio.to_thread(self._answer_invalid_line, text)
             return
         params = getattr(message, "params", None) or {}
         method = getattr(message, "method", "")
         if isinstance(message, JSONRPCRequest):
             if method == "initialize":
-                # In a thread, as in `_listen`.
-                await asyncio.to_thread(self._give_up)
+                # In a thread, as in `_forward_server_messages`.
+                await asyncio.to_thread(self._fail_open_calls)
             self._asked[json.dumps(message.id)] = message
         elif method == "notifications/cancelled":
             self._asked.pop(json.dumps(params.get("requestId")), None)
         if self._line is None or method == "initialize":  # a session of its own, as after a 404
-            await self._connect()
+            await self._begin_session()
             self._first = getattr(message, "id", None)
         await self._line.send(
             SessionMessage(message, ClientMessageMetadata(headers=self._make_headers(method, params)))
@@ -173,49 +173,49 @@ class Remote:
                 stamped |= mcp_param_headers(self._headers.get(name, {}), params.get("arguments") or {})
         return stamped
 
-    def _refuse(self, text: bytes) -> None:
+    def _answer_invalid_line(self, text: bytes) -> None:
         """Answers a line that is no message of the protocol's."""
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return
         if isinstance(value, dict) and "method" in value and isinstance(value.get("id"), int | str):
-            self._fail(value["id"], _NO_MESSAGE, "this is no message of MCP")
+            self._send_error(value["id"], _NO_MESSAGE, "this is no message of MCP")
 
-    def _give_up(self) -> None:
+    def _fail_open_calls(self) -> None:
         """Ends the calls of a session that its client leaves for a new one."""
         for request in [*self._asked.values()]:
-            self._fail(request.id, _FAILED, "the session was begun anew before the server answered")
+            self._send_error(request.id, _FAILED, "the session was begun anew before the server answered")
         self._asked.clear()
 
-    def _fail(self, number: int | str, code: int, text: str) -> None:
+    def _send_error(self, number: int | str, code: int, text: str) -> None:
         error_message = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": text}}
-        self._proxy.from_server(json.dumps(error_message).encode() + b"\n")
+        self._proxy.handle_server_line(json.dumps(error_message).encode() + b"\n")
 
-    async def _connect(self) -> None:
+    async def _begin_session(self) -> None:
         """Begins a session, in place of one that was begun before."""
         await self._stack.aclose()
-        self._client = await self._stack.enter_async_context(make_client(self._fields, near=self._near))
+        self._client = await self._stack.enter_async_context(make_http_client(self._fields, near=self._near))
         # No bound: an event's size is for the client to judge.
         transport = streamable_http_client(self._url, http_client=self._client, max_sse_event_size=None)
         reads, self._line = await self._stack.enter_async_context(transport)
-        listening = asyncio.create_task(self._listen(reads))
+        listening = asyncio.create_task(self._forward_server_messages(reads))
         self._stack.callback(listening.cancel)  # which is done before the transport ends
 
-    async def _listen(self, reads: Any) -> None:
+    async def _forward_server_messages(self, reads: Any) -> None:
         async for item in reads:
             if not isinstance(item, SessionMessage):
                 continue
             # Unset fields stay away, so that nothing is made up that the server did not send.
             message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
             if "method" not in message:
-                self._answered(message)
+                self._learn_session_details(message)
             # A server may send half of a surrogate pair, which goes on as it came.
             line = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
             # In a thread, since the proxy may ask the server itself, and waits for this loop then.
-            await asyncio.to_thread(self._proxy.from_server, line)
+            await asyncio.to_thread(self._proxy.handle_server_line, line)
 
-    def _answered(self, message: Mapping[str, Any]) -> None:
+    def _learn_session_details(self, message: Mapping[str, Any]) -> None:
         """Takes what an answer tells of the session: its version, the tools' headers, or that there is none."""
         request, result = self._asked.pop(json.dumps(message.get("id")), None), message.get("result")
         if isinstance(result, dict) and request is not None and request.method == "initialize":
@@ -229,21 +229,21 @@ class Remote:
             print(f"chaoslab: {self._url} answers {status}: {hint}", file=sys.stderr, flush=True)
 
 
-def run(url: str, fields: Mapping[str, str], session: ProxySession) -> int:
+def run_http_proxy(url: str, fields: Mapping[str, str], session: ProxySession) -> int:
     """Stands between the client on standard input and output and the server, until the client closes its end. `fields`:
     those of each request, beside the protocol's own; their values are never written down. Raises ValueError: it is no
     address. LookupError: nothing answers there. OSError: the logs cannot be written."""
     try:
-        server_route = route(f"server={url}")
+        server_route = parse_route(f"server={url}")
     except ValueError:
         raise ValueError(f"--url {url[:80]!r} should be an address, as in http://127.0.0.1:3000/mcp") from None
-    check_reached(server_route)
+    ensure_reachable(server_route)
     for name in ("mcp", "httpx2"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what they say is told to the client too
 
-    def serve(proxied: Callable[[Callable[[bytes], None]], McpProxy]) -> int:
-        return asyncio.run(Remote(url, fields, near=server_route.near).serve(proxied, session))
+    def serve_session(proxied: Callable[[Callable[[bytes], None]], McpProxy]) -> int:
+        return asyncio.run(RemoteMcpServer(url, fields, near=server_route.is_local).serve(proxied, session))
 
     values = fields.values()
     # The token alone too: it may stand somewhere without the word before it.
-    return session.run(url, serve, secrets=[*values, *(value.rpartition(" ")[2] for value in values)])
+    return session.run(url, serve_session, secrets=[*values, *(value.rpartition(" ")[2] for value in values)])

@@ -1,4 +1,4 @@
-"""A project of scenarios and stand-ins that a command writes: its files, the Python of its functions, and the masking
+"""A project of scenarios and fakes that a command writes: its files, the Python of its functions, and the masking
 of secrets and personal data in them."""
 
 import json
@@ -23,12 +23,12 @@ class Project:
     masked: Mapping[str, int] = field(default_factory=dict)
 
 
-def function_names(tools: Collection[str], reserved: Collection[str]) -> dict[str, str]:
+def name_tool_functions(tools: Collection[str], reserved: Collection[str]) -> dict[str, str]:
     """A name of a function for each tool, in the order of the tools. `reserved`: names that the module has already."""
     names: dict[str, str] = {}
     for tool in tools:
         name = re.sub(r"\W", "_", tool, flags=re.ASCII).strip("_") or "tool"
-        name = f"tool_{name}" if name[0].isdigit() or not is_name(name) or name in reserved else name
+        name = f"tool_{name}" if name[0].isdigit() or not is_parameter_name(name) or name in reserved else name
         # Two tools may differ only in characters that no name can have.
         while name in names.values():
             name += "_2"
@@ -36,7 +36,7 @@ def function_names(tools: Collection[str], reserved: Collection[str]) -> dict[st
     return names
 
 
-def is_name(text: str) -> bool:
+def is_parameter_name(text: str) -> bool:
     """True if a parameter may have this name."""
     return text.isidentifier() and not keyword.iskeyword(text)
 
@@ -76,7 +76,7 @@ PATTERNS = {
 number with its country's code after a +, or of the form 555-123-4567. Secrets are those of `base/secrets.py`."""
 
 
-class Personal:
+class PersonalDataMasker:
     """Puts the same placeholder, such as `<e-mail 1>`, for the same value everywhere. `on`: False leaves all as it
     is."""
 
@@ -84,18 +84,18 @@ class Personal:
         self._on, self._secrets = on, Masker()
         self._known: dict[tuple[str, str], str] = {}
 
-    def text(self, text: str) -> str:
+    def mask_text(self, text: str) -> str:
         """The text, which may be JSON, without secrets and personal data."""
         if not self._on:
             return text
         text = self._secrets.mask(text)
         for kind, form in PATTERNS.items():
-            text = form.sub(lambda match, kind=kind: self._placeholder(kind, match[0]), text)  # type: ignore[misc]
+            text = form.sub(lambda match, kind=kind: self._make_placeholder(kind, match[0]), text)  # type: ignore[misc]
         return text
 
-    def value(self, value: Any) -> Any:
+    def mask_value(self, value: Any) -> Any:
         """The same of a JSON value."""
-        masked = self.text(encoded := json.dumps(value, ensure_ascii=False))
+        masked = self.mask_text(encoded := json.dumps(value, ensure_ascii=False))
         if masked == encoded:
             return value
         try:
@@ -103,9 +103,9 @@ class Personal:
         except ValueError:  # a number was masked
             return masked
 
-    def _placeholder(self, kind: str, text_found: str) -> str:
+    def _make_placeholder(self, kind: str, text_found: str) -> str:
         digits = [int(character) for character in text_found if character.isdigit()]
-        if kind == "card" and not _is_card(digits):
+        if kind == "card" and not _is_card_number(digits):
             return text_found
         # An address is the same in capitals, and a number with other blanks.
         same = text_found.lower() if kind == "e-mail" else "".join(map(str, digits))
@@ -113,13 +113,13 @@ class Personal:
         return self._known.setdefault((kind, same), f"<{kind} {number}>")
 
     @property
-    def counts(self) -> dict[str, int]:
+    def masked_counts(self) -> dict[str, int]:
         """The number of different values that were masked, by kind."""
         counts_by_kind = {kind: sum(known_kind == kind for known_kind, _ in self._known) for kind in PATTERNS}
         return {kind: count for kind, count in {"secret": len(self._secrets.known), **counts_by_kind}.items() if count}
 
 
-def _is_card(digits: list[int]) -> bool:
+def _is_card_number(digits: list[int]) -> bool:
     """True if the digits pass Luhn's check and are not all the same."""
     doubled = (digit if n % 2 == 0 else sum(divmod(2 * digit, 10)) for n, digit in enumerate(reversed(digits)))
     # Zeros alone pass the check too.

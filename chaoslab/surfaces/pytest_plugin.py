@@ -53,10 +53,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     # By its type: a project may have a fixture of this name itself.
     if isinstance(fixture, Chaos):
         if not fixture.used:
-            _refuse("chaos: the test never calls chaos.run, so it proves nothing")
+            _fail_with_text("chaos: the test never calls chaos.run, so it proves nothing")
     # Those of the function alone: a mark on a class or a module may be for some of its tests.
     elif any(mark.name == "chaos" for mark in pyfuncitem.own_markers):
-        _refuse("chaos: the mark has no effect, since the test does not take the fixture: add the parameter `chaos`")
+        _fail_with_text(
+            "chaos: the mark has no effect, since the test does not take the fixture: add the parameter `chaos`"
+        )
     return result
 
 
@@ -76,10 +78,10 @@ class Chaos:
         mark = node.get_closest_marker("chaos")
         self._stated: dict[str, Any] = dict(mark.kwargs) if mark is not None else {}
         if mark is not None and mark.args:
-            _refuse("the mark chaos takes its arguments by name, as in chaos(faults=[…], trials=50)")
+            _fail_with_text("the mark chaos takes its arguments by name, as in chaos(faults=[…], trials=50)")
         for name in self._stated:
             if name not in OF_MARK:
-                _refuse(f"the mark chaos has no '{name}': it takes {', '.join(OF_MARK)}")
+                _fail_with_text(f"the mark chaos has no '{name}': it takes {', '.join(OF_MARK)}")
 
     def inject(self, fault: str, target: str | Sequence[str], **arguments: Any) -> Injection:
         """A fault, as `chaoslab.inject`."""
@@ -89,12 +91,19 @@ class Chaos:
             return inject(fault, target, **arguments)
 
     def run(
-        self, agent: Any, prompt: Any, *, faults: Sequence[Injection] | None = None, trials: int | None = None,
+        self,
+        agent: Any,
+        prompt: Any,
+        *,
+        faults: Sequence[Injection] | None = None,
+        trials: int | None = None,
         seed: int | None = None,
         expect: Iterable[Assertion | str | dict[str, Any] | Callable[[Trial], Any]] | None = None,
-        accept: Sequence[str] | None = None, pass_rate: float | None = None, invalid_rate: float | None = None,
+        accept: Sequence[str] | None = None,
+        pass_rate: float | None = None,
+        invalid_rate: float | None = None,
         **options: Any,
-    ) -> list[Trial]:  # fmt: skip
+    ) -> list[Trial]:
         """Runs the trials and returns them, or fails the test with the story of the first that does not end well.
 
         `faults`, `trials`, `seed`: as in `chaoslab.run_many`; the command line's `--chaos-seed` and `--chaos-trials`
@@ -109,57 +118,57 @@ class Chaos:
         from contextlib import closing
         from dataclasses import replace
 
-        from chaoslab.analysis.verdict.standing import Standing, decide_share
+        from chaoslab.analysis.verdict.standing import Standing, classify_share
         from chaoslab.core.conversation import Conversation
-        from chaoslab.execution.options import RunArguments, check_number, takes_arguments
+        from chaoslab.execution.options import RunArguments, check_number, spread_argument_object
         from chaoslab.execution.spec import INVALID_RATE
-        from chaoslab.execution.trial import run_numbered
+        from chaoslab.execution.trial import run_numbered_trials
         from chaoslab.record.rulings import RulingState
         from chaoslab.scenarios.running import RulingsBook, count_rulings, explain_unproven_rulings, rule_trial
 
-        @takes_arguments(RunArguments)
+        @spread_argument_object(RunArguments)
         def run(arguments: RunArguments) -> RunArguments:
             return arguments
 
         config = self._config.getoption
-        count = _first_given(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
-        seed = _first_given(config("chaos_seed"), seed, self._stated.get("seed"), 1)
+        count = _get_first_not_none(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
+        seed = _get_first_not_none(config("chaos_seed"), seed, self._stated.get("seed"), 1)
         only = config("chaos_trial")
-        min_share = _first_given(pass_rate, self._stated.get("pass_rate"), 1.0)
-        max_open = _first_given(invalid_rate, self._stated.get("invalid_rate"), INVALID_RATE)
+        min_share = _get_first_not_none(pass_rate, self._stated.get("pass_rate"), 1.0)
+        max_open = _get_first_not_none(invalid_rate, self._stated.get("invalid_rate"), INVALID_RATE)
         if config("chaos_logs") and "logs" not in options:
-            options["logs"] = Path(config("chaos_logs")) / _slug(self._node.nodeid)
+            options["logs"] = Path(config("chaos_logs")) / _make_folder_name(self._node.nodeid)
         with _fail_in_one_line():
             check_number("trials", count, whole=True)
             for name, value in (("pass_rate", min_share), ("invalid_rate", max_open)):
                 if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
                     raise ValueError(f"{name} is {value!r:.60}: it should be a number from 0 to 1")
-            rules = _rules(
-                _first_given(expect, self._stated.get("expect"), ()),
-                _first_given(accept, self._stated.get("accept"), None),
+            rules = _make_trial_rules(
+                _get_first_not_none(expect, self._stated.get("expect"), ()),
+                _get_first_not_none(accept, self._stated.get("accept"), None),
             )
             if isinstance(prompt, Conversation):
                 rules = replace(rules, by_turn={
                     number: asserted for number, turn in enumerate(prompt.turns, 1)
-                    if (asserted := _rules(turn.expect, None).expect)
+                    if (asserted := _make_trial_rules(turn.expect, None).expect)
                 })  # fmt: skip
-            injections = list(_first_given(faults, self._stated.get("faults"), ()))
+            injections = list(_get_first_not_none(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
-            trials_of = run_numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
+            trials_of = run_numbered_trials(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
         rulings: list[Ruling] = []
         book = RulingsBook(self._node.name, rules, len(numbers))
         with _fail_in_one_line(run=True), closing(trials_of) as trial_results:
             for number, trial in zip(numbers, trial_results, strict=True):
                 rulings.append(rule_trial(rules, number + 1, trial))
                 if trial.folder is not None:
-                    book.add(rulings[-1], _rerun_line(self._node, seed, rulings[-1]))
+                    book.add_ruling(rulings[-1], _render_rerun_line(self._node, seed, rulings[-1]))
                 count = count_rulings(rulings)
                 # The rest could change nothing.
                 if (count.bad and min_share == 1.0) or count.open > max_open * len(numbers):
                     break
         state, reason = RulingState.PASSED, ""
         count = count_rulings(rulings)
-        if decide_share(count, min_share, open_max=max_open) is Standing.BAD:
+        if classify_share(count, min_share, open_max=max_open) is Standing.BAD:
             state = RulingState.FAILED
             reason = "" if min_share == 1.0 else f"{count} trials passed, {min_share:.0%} should have"
         elif reason := explain_unproven_rulings(rulings, min_share, max_open):
@@ -171,10 +180,10 @@ class Chaos:
                 RulingState.INVALID,
                 f"none of {len(rulings)} trials met a fault ({names}), so this proves nothing",
             )
-        book.end(state, [reason] if reason else [])
+        book.add_final_ruling(state, [reason] if reason else [])
         poor = [ruling for ruling in rulings if ruling.state is state and state is not RulingState.PASSED]
         if poor:
-            self._fail(poor[0], seed, reason)
+            self._fail_test(poor[0], seed, reason)
         if state is RulingState.INVALID:
             pytest.fail(f"invalid: {reason}", pytrace=False)
         if still_open := [ruling for ruling in rulings if ruling.state is RulingState.INVALID]:
@@ -182,8 +191,8 @@ class Chaos:
             self._node.warn(pytest.PytestWarning(text))
         return [ruling.trial for ruling in rulings]
 
-    def _fail(self, worst: Ruling, seed: int, head: str = "") -> NoReturn:
-        from chaoslab.analysis.verdict.ledger import describe_events
+    def _fail_test(self, worst: Ruling, seed: int, head: str = "") -> NoReturn:
+        from chaoslab.analysis.verdict.ledger import describe_event_positions
         from chaoslab.reports.contents import Contents
         from chaoslab.scenarios.tell import describe_shared_faults, shorten_story
 
@@ -191,18 +200,22 @@ class Chaos:
         lines += [f"trial {worst.number} {worst.state}: {reason}" for reason in worst.reasons]
         evidence, history = worst.trial.verdict.evidence, worst.trial.history
         lines += [
-            f"    {finding.text} ({describe_events(history, finding.lines)})" for finding in evidence if finding.lines
+            f"    {finding.text} ({describe_event_positions(history, finding.lines)})"
+            for finding in evidence
+            if finding.lines
         ]
         lines += describe_shared_faults([history])
         lines += [
-            f"change first: {advice.do}" for advice in Contents.build(history, where="").advice if not advice.of_run
+            f"change first: {advice.do}"
+            for advice in Contents.from_source(history, where="").advice
+            if not advice.of_run
         ][:1]
         lines += ["", *shorten_story(worst), ""]
-        lines.append(_rerun_line(self._node, seed, worst))
-        _refuse("\n".join(lines))
+        lines.append(_render_rerun_line(self._node, seed, worst))
+        _fail_with_text("\n".join(lines))
 
 
-def _refuse(text: str) -> NoReturn:
+def _fail_with_text(text: str) -> NoReturn:
     """Fails the test with this text alone."""
     # A traceback would show the plug-in's own lines, which say nothing of the agent.
     raise pytest.fail.Exception(text, pytrace=False) from None
@@ -226,13 +239,13 @@ def _fail_in_one_line(*, run: bool = False) -> Iterator[None]:
         yield
     except wrong as error:
         location = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else ""
-        _refuse(f"chaos: {location or (error.args[0] if error.args else error)}")
+        _fail_with_text(f"chaos: {location or (error.args[0] if error.args else error)}")
 
 
-def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
+def _make_trial_rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
     """The requirements on each trial. Raises LookupError, ValueError, TypeError: an assertion or an outcome is none."""
     from chaoslab.analysis.verdict.table import ACCEPTABLE
-    from chaoslab.base.registry import did_you_mean
+    from chaoslab.base.registry import suggest_name
     from chaoslab.scenarios.checks import parse_assertion
     from chaoslab.scenarios.running import TrialRules
 
@@ -241,18 +254,18 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
         return TrialRules(expect=asserted)
     for name in accept:
         if name not in ACCEPTABLE:
-            raise ValueError(f"accept has {name!r:.60}: {did_you_mean(str(name), ACCEPTABLE)}")
+            raise ValueError(f"accept has {name!r:.60}: {suggest_name(str(name), ACCEPTABLE)}")
     return TrialRules(accept, asserted)
 
 
-def _rerun_line(node: pytest.Item, seed: int, ruling: Ruling) -> str:
+def _render_rerun_line(node: pytest.Item, seed: int, ruling: Ruling) -> str:
     """The line that runs this trial of the test again."""
     # The id of a parameter may hold a quote.
     quoted = node.nodeid.replace("'", "'\"'\"'")
     return f"rerun: pytest '{quoted}' --chaos-seed={seed} --chaos-trial={ruling.number}"
 
 
-def _first_given(*values: Any) -> Any:
+def _get_first_not_none(*values: Any) -> Any:
     """The first value that is not None; None if there is none."""
     # None alone: 0 and an empty list were given.
     return next((value for value in values if value is not None), None)
@@ -261,10 +274,10 @@ def _first_given(*values: Any) -> Any:
 def _has_met_fault(ruling: Ruling) -> bool:
     from chaoslab.core.events import FaultWitnessed
 
-    return any(True for _ in ruling.trial.history.of(FaultWitnessed))
+    return any(True for _ in ruling.trial.history.find_events(FaultWitnessed))
 
 
-def _slug(nodeid: str) -> str:
+def _make_folder_name(nodeid: str) -> str:
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in nodeid)[:120]
 
 
@@ -282,10 +295,10 @@ class ScenarioFile(pytest.File):
     """A scenario's file: a test for each of its variants."""
 
     def collect(self) -> Generator[ScenarioItem, None, None]:
-        from chaoslab.scenarios.load import ScenarioErrors, load
+        from chaoslab.scenarios.load import ScenarioErrors, load_file_scenarios
 
         try:
-            scenarios = load(self.path)
+            scenarios = load_file_scenarios(self.path)
         except ScenarioErrors as error:
             raise self.CollectError(str(error)) from None
         for scenario in scenarios:
@@ -301,20 +314,22 @@ class ScenarioItem(pytest.Item):
 
     def runtest(self) -> None:
         from chaoslab.record.rulings import RulingState
-        from chaoslab.scenarios.running import Result, run
+        from chaoslab.scenarios.running import Result, run_scenario
 
         config = self.config.getoption
-        logs = Path(config("chaos_logs")) / _slug(self.nodeid) if config("chaos_logs") else None
+        logs = Path(config("chaos_logs")) / _make_folder_name(self.nodeid) if config("chaos_logs") else None
         result = Result(self.scenario)
         options = {"trials": config("chaos_trials"), "seed": config("chaos_seed"), "only": config("chaos_trial")}
-        seed = _first_given(options["seed"], self.scenario.spec.seed)
+        seed = _get_first_not_none(options["seed"], self.scenario.spec.seed)
         with _fail_in_one_line(run=True):
-            for ruling in run(self.scenario, logs=logs, again=partial(_rerun_line, self, seed), **options):
-                result.add(ruling)
+            for ruling in run_scenario(
+                self.scenario, logs=logs, again=partial(_render_rerun_line, self, seed), **options
+            ):
+                result.add_ruling(ruling)
         if result.state is not RulingState.PASSED:
-            raise NotHeld(self._told(result))
+            raise NotHeld(self._describe_failure(result))
 
-    def _told(self, result: Any) -> str:
+    def _describe_failure(self, result: Any) -> str:
         from chaoslab.record.rulings import RulingState
         from chaoslab.scenarios.tell import render_result, shorten_story
 
@@ -322,9 +337,9 @@ class ScenarioItem(pytest.Item):
         seed_option = self.config.getoption("chaos_seed")
         lines = [render_result(result, given=[] if seed_option is None else ["--seed", str(seed_option)])]
         if worst is not None:
-            seed = _first_given(seed_option, self.scenario.spec.seed)
+            seed = _get_first_not_none(seed_option, self.scenario.spec.seed)
             lines += ["", *shorten_story(worst), ""]
-            lines.append(_rerun_line(self, seed, worst))
+            lines.append(_render_rerun_line(self, seed, worst))
         return "\n".join(lines)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -69,7 +69,7 @@ _REMEDIES = {
 }
 
 
-def explain(path: Path, error: sqlite3.Error) -> str:
+def explain_database_error(path: Path, error: sqlite3.Error) -> str:
     """The file, its error and the remedy, in one line."""
     name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
     # An extended code (SQLITE_IOERR_WRITE) takes the remedy of its base code, unless it has one of its own.
@@ -131,7 +131,7 @@ class RunRow:
     targets: Mapping[str, str]
 
 
-class Control:
+class ControlDatabase:
     """One thread's connection to the state that agent and manager share.
 
     `manager` names the manager of the runs that are opened here, so several labs may share the file. Raises
@@ -155,22 +155,22 @@ class Control:
             self._db.execute("PRAGMA journal_mode = PERSIST")
             # No fsync: what a crash of the machine loses here is in the log.
             self._db.execute("PRAGMA synchronous = OFF")
-            self._migrate()
+            self._migrate_schema()
             self._file = _identify_file(path)
         except sqlite3.Error:
             self._db.close()
             raise
 
-    def _migrate(self) -> None:
-        if self._is_current():
+    def _migrate_schema(self) -> None:
+        if self._is_schema_current():
             return
-        with self._transaction():
-            if not self._is_current():  # another process may have been first
+        with self._open_transaction():
+            if not self._is_schema_current():  # another process may have been first
                 for statement in _SCHEMA:
                     self._db.execute(statement)
 
     @classmethod
-    def fresh(cls, path: Path, *, manager: str = "") -> "Control":
+    def open_fresh(cls, path: Path, *, manager: str = "") -> "ControlDatabase":
         """A connection for a manager that begins. Drops its earlier runs, and makes a broken file anew."""
         try:
             control = cls(path, manager=manager)
@@ -197,7 +197,7 @@ class Control:
     def close(self) -> None:
         self._db.close()
 
-    def check_place(self) -> None:
+    def check_file_in_place(self) -> None:
         """Checks that the file is still in place, which SQLite itself notices only when it writes. Raises
         sqlite3.OperationalError: another file stands there, or none."""
         if _identify_file(self._path) != self._file:
@@ -205,62 +205,74 @@ class Control:
 
     # The agent's methods.
 
-    def open_run(self, run: str, *, plan: Mapping[str, Any], targets: Mapping[str, str]) -> None:
+    def request_run_setup(self, run: str, *, plan: Mapping[str, Any], targets: Mapping[str, str]) -> None:
         """Asks the manager to make the clean lanes of a new run."""
-        self._write(
+        self._execute_write(
             "INSERT OR REPLACE INTO runs (run, manager, plan, targets, state) VALUES (?, ?, ?, ?, 'asked')",
             (run, self._manager, json.dumps(plan), json.dumps(targets)),
         )
 
-    def run_state(self, run: str) -> tuple[str, str]:
+    def get_run_state(self, run: str) -> tuple[str, str]:
         """(state, error) of a run: asked, ready, failed or over."""
         row = self._db.execute("SELECT state, error FROM runs WHERE run = ?", (run,)).fetchone()
         return (row[0], row[1]) if row else ("missing", "")
 
     def set_plan(self, run: str, plan: Mapping[str, Any]) -> None:
         """Puts another plan in force; the occasions of the calls from now on have its number."""
-        self._write("UPDATE runs SET plan = ? WHERE run = ?", (json.dumps(plan), run))
+        self._execute_write("UPDATE runs SET plan = ? WHERE run = ?", (json.dumps(plan), run))
 
-    def plan_of(self, run: str) -> dict[str, Any]:
+    def get_plan(self, run: str) -> dict[str, Any]:
         """The plan of a run as data; empty without such a run."""
         row = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
-        return _decode(row[0]) if row else {}
+        return _decode_json_object(row[0]) if row else {}
 
     def end_run(self, run: str) -> None:
-        self._write("UPDATE runs SET state = 'over' WHERE run = ?", (run,))
+        self._execute_write("UPDATE runs SET state = 'over' WHERE run = ?", (run,))
 
-    def ask(self, run: str, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST) -> int:
+    def request_call_address(
+        self, run: str, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
+    ) -> int:
         """Asks for the address of this call on this occasion (`Occasion.to_json`). Returns the row's id."""
         columns = (
-            run, "asked", call.trial, call.target, call.tool, call.request, call.attempt, call.request_id,
-            json.dumps(dict(occasion)), deadline_s,
-        )  # fmt: skip
-        return self._write(
+            run,
+            "asked",
+            call.trial,
+            call.target,
+            call.tool,
+            call.request,
+            call.attempt,
+            call.request_id,
+            json.dumps(dict(occasion)),
+            deadline_s,
+        )
+        return self._execute_write(
             "INSERT INTO calls (run, state, trial, target, tool, request, attempt, request_id, occasion,"
             " deadline_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             columns,
         )
 
-    def answer(self, row: int) -> ManagerAnswer | None:
+    def get_call_answer(self, row: int) -> ManagerAnswer | None:
         """The manager's answer, or None while there is none."""
         columns = self._db.execute("SELECT state, answer FROM calls WHERE id = ?", (row,)).fetchone()
         # A manager that starts anew drops the rows of its earlier runs, also under a call that waits.
         if columns is None:
             return ManagerAnswer("failed", error="the call's row has vanished from the shared state")
-        return None if columns[0] == "asked" else ManagerAnswer(**_decode(columns[1]))
+        return None if columns[0] == "asked" else ManagerAnswer(**_decode_json_object(columns[1]))
 
-    def done(self, row: int, observation: Mapping[str, Any]) -> None:
+    def mark_call_done(self, row: int, observation: Mapping[str, Any]) -> None:
         """Notes the end of the attempt over the lane."""
-        self._write("UPDATE calls SET state = 'done', observation = ? WHERE id = ?", (json.dumps(observation), row))
+        self._execute_write(
+            "UPDATE calls SET state = 'done', observation = ? WHERE id = ?", (json.dumps(observation), row)
+        )
 
-    def ask_outage(self, run: str, service: str, manner: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
+    def request_outage(self, run: str, service: str, manner: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
         """Asks the supervisor to stop a service's process. Returns the row's id."""
-        return self._write(
+        return self._execute_write(
             "INSERT INTO outages (run, state, service, how, for_s, fault) VALUES (?, 'asked', ?, ?, ?, ?)",
             (run, service, manner, for_s, json.dumps(dict(fault))),
         )
 
-    def outage_state(self, row: int) -> tuple[str, str]:
+    def get_outage_state(self, row: int) -> tuple[str, str]:
         """(state, error) of an outage: asked, stopped, failed or over."""
         columns = self._db.execute("SELECT state, error FROM outages WHERE id = ?", (row,)).fetchone()
         # As with calls: a manager that starts anew drops the rows of its earlier runs.
@@ -271,47 +283,49 @@ class Control:
     def end_outages(self, run: str) -> None:
         """Asks the supervisor to end the run's outages now."""
         # Only noted: the supervisor alone knows how a process is brought back, and says when it answers.
-        self._write("UPDATE outages SET ended = 1 WHERE run = ? AND state IN ('asked', 'stopped')", (run,))
+        self._execute_write("UPDATE outages SET ended = 1 WHERE run = ? AND state IN ('asked', 'stopped')", (run,))
 
     # The supervisor's methods.
 
-    def outages(self) -> list[OutageRow]:
+    def list_outages(self) -> list[OutageRow]:
         """The outages of this manager's runs that are asked for or go on, oldest first."""
         rows = self._db.execute(
             "SELECT id, run, state, service, how, for_s, fault, ended FROM outages WHERE state IN ('asked', 'stopped')"
             " AND run IN (SELECT run FROM runs WHERE manager = ?) ORDER BY id",
             (self._manager,),
         ).fetchall()
-        return [OutageRow(r[0], r[1], r[2], r[3], r[4], r[5], _decode(r[6]), bool(r[7])) for r in rows]
+        return [OutageRow(r[0], r[1], r[2], r[3], r[4], r[5], _decode_json_object(r[6]), bool(r[7])) for r in rows]
 
-    def limits(self, run: str) -> tuple[Limits, ...]:
+    def get_plan_limits(self, run: str) -> tuple[Limits, ...]:
         """The limits of a run's plan."""
         row = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
-        return tuple(map(Limits.build, _decode(row[0]).get("limits", ()))) if row else ()
+        return tuple(map(Limits.build, _decode_json_object(row[0]).get("limits", ()))) if row else ()
 
-    def set_outage(self, row: int, state: str, *, error: str = "") -> None:
-        self._write("UPDATE outages SET state = ?, error = ? WHERE id = ?", (state, error, row))
+    def set_outage_state(self, row: int, state: str, *, error: str = "") -> None:
+        self._execute_write("UPDATE outages SET state = ?, error = ? WHERE id = ?", (state, error, row))
 
     # The manager's methods.
 
-    def asked_runs(self) -> list[RunRow]:
+    def list_requested_runs(self) -> list[RunRow]:
         rows = self._db.execute(
             "SELECT run, plan, targets FROM runs WHERE state = 'asked' AND manager = ?", (self._manager,)
         ).fetchall()
-        return [RunRow(run, _decode(plan), _decode(targets)) for run, plan, targets in rows]
+        return [RunRow(run, _decode_json_object(plan), _decode_json_object(targets)) for run, plan, targets in rows]
 
-    def ended_runs(self) -> set[str]:
+    def list_ended_runs(self) -> set[str]:
         """The runs that their agent has ended."""
         rows = self._db.execute(
             "SELECT run FROM runs WHERE state = 'over' AND manager = ?", (self._manager,)
         ).fetchall()
         return {row[0] for row in rows}
 
-    def set_run(self, run: str, state: str, *, error: str = "") -> None:
+    def set_run_state(self, run: str, state: str, *, error: str = "") -> None:
         # Unless its agent has ended it while its clean lanes were being made: an ended run must not come back to life.
-        self._write("UPDATE runs SET state = ?, error = ? WHERE run = ? AND state != 'over'", (state, error, run))
+        self._execute_write(
+            "UPDATE runs SET state = ?, error = ? WHERE run = ? AND state != 'over'", (state, error, run)
+        )
 
-    def pending(self, runs: Iterable[str]) -> list[CallRow]:
+    def list_pending_calls(self, runs: Iterable[str]) -> list[CallRow]:
         """The calls of these runs that wait for the manager, oldest first."""
         names = tuple(runs)
         rows = self._db.execute(
@@ -322,32 +336,40 @@ class Control:
             names,
         ).fetchall()
         return [
-            CallRow(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[10], _decode(r[11]), _decode(r[9]))
+            CallRow(
+                r[0],
+                r[1],
+                r[2],
+                Call(r[4], r[5], r[3], r[6], r[7], r[8]),
+                r[10],
+                _decode_json_object(r[11]),
+                _decode_json_object(r[9]),
+            )
             for r in rows
         ]
 
-    def reply(self, row: int, answer: ManagerAnswer) -> None:
-        self._write(
+    def write_call_answer(self, row: int, answer: ManagerAnswer) -> None:
+        self._execute_write(
             "UPDATE calls SET state = ?, answer = ? WHERE id = ?", (answer.state, json.dumps(vars(answer)), row)
         )
 
-    def healed(self, row: int) -> None:
-        self._write("UPDATE calls SET state = 'healed' WHERE id = ?", (row,))
+    def mark_call_healed(self, row: int) -> None:
+        self._execute_write("UPDATE calls SET state = 'healed' WHERE id = ?", (row,))
 
     def delete_earlier_runs(self) -> None:
         """Drops the earlier runs of this manager, at once for those who read. One that was never ended cannot go on."""
         condition = "run IN (SELECT run FROM runs WHERE manager = ?)"
         # In one transaction: who reads meanwhile sees a run with all its rows or not at all, and so blames the right
         # part.
-        with self._transaction():
+        with self._open_transaction():
             for table in ("calls", "outages", "runs"):
                 self._db.execute(f"DELETE FROM {table} WHERE {condition}", (self._manager,))
 
-    def _is_current(self) -> bool:
+    def _is_schema_current(self) -> bool:
         return bool(self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _open_transaction(self) -> Iterator[None]:
         # IMMEDIATE takes the write lock where SQLite waits for it up to `BUSY_S`; raising a read lock later may fail at
         # once.
         self._db.execute("BEGIN IMMEDIATE")
@@ -360,14 +382,14 @@ class Control:
                 self._db.execute("ROLLBACK")
             raise
 
-    def _write(self, statement: str, values: Sequence[Any]) -> int:
-        with self._transaction():
+    def _execute_write(self, statement: str, values: Sequence[Any]) -> int:
+        with self._open_transaction():
             return self._db.execute(statement, values).lastrowid or 0
 
 
 def _make_error(reason: str, name: str) -> sqlite3.OperationalError:
     error = sqlite3.OperationalError(reason)
-    # SQLite sets the name on its own errors alone, and `explain` finds the remedy by it.
+    # SQLite sets the name on its own errors alone, and `explain_database_error` finds the remedy by it.
     error.sqlite_errorname = name
     return error
 
@@ -380,7 +402,7 @@ def _identify_file(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _decode(text: str) -> dict[str, Any]:
+def _decode_json_object(text: str) -> dict[str, Any]:
     """A column's JSON object. Any other text is damage of the database."""
     try:
         value = json.loads(text)
@@ -397,15 +419,15 @@ def _decode(text: str) -> dict[str, Any]:
 SETTLED_S = 0.05
 
 
-class LeftAlone:
-    """The times of one file's writes. `due` is asked before each reading."""
+class WatchedFile:
+    """The times of one file's writes. `may_have_changed` is asked before each reading."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path, self._clock = path, clock
         self._seen: tuple[int, int, int] | None = None
         self._settled = False
 
-    def due(self) -> bool:
+    def may_have_changed(self) -> bool:
         """True if the file may have been written since this last returned True."""
         try:
             status = os.stat(self._path)

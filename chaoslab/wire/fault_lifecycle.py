@@ -8,7 +8,7 @@ from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Observation, Toxic
-from chaoslab.core.fault import trait
+from chaoslab.core.fault import get_trait
 from chaoslab.wire import toxics
 from chaoslab.wire.proxies import ToxicInfo
 
@@ -16,15 +16,15 @@ REFUSED = "refused"
 """The lane without a listener, to which every call goes that is to be refused."""
 
 
-def is_refused(active: Sequence[ActiveFault]) -> bool:
+def has_refusing_fault(active: Sequence[ActiveFault]) -> bool:
     """Tells if a fault among them refuses the connection, so the call needs no lane of its own."""
-    return any(trait(active_fault.fault, "refuses") for active_fault in active)
+    return any(get_trait(active_fault.fault, "refuses") for active_fault in active)
 
 
 def make_toxic_info(toxic: Toxic) -> ToxicInfo:
     """The toxic with Toxiproxy's names and units. An attribute that its type does not translate keeps its name."""
     try:
-        units = toxics.load(toxic.type).UNITS
+        units = toxics.load_toxic(toxic.type).UNITS
     except LookupError:  # not one of ours: the user's Toxiproxy may know it
         units = {}
     named = ((*units.get(key, (key, 1)), value) for key, value in toxic.params.items())
@@ -34,7 +34,7 @@ def make_toxic_info(toxic: Toxic) -> ToxicInfo:
     return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)
 
 
-def list_toxics(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
+def build_lane_toxics(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
     """The toxics of the lane that carries these faults, in their order, each with a name of its own."""
     toxics = [make_toxic_info(toxic) for active_fault in active for toxic in active_fault.toxics()]
     counts: Counter[str] = Counter()
@@ -46,13 +46,13 @@ def list_toxics(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
     return toxics
 
 
-def standing_key(active: Sequence[ActiveFault], call: Call) -> str:
+def make_lane_key(active: Sequence[ActiveFault], call: Call) -> str:
     """The key under which a lane with these faults may stay for further calls; empty unless all of them go on for a
     time. Equal keys are equal lanes."""
     # Such faults have a lane of their own rather than toxics on the clean proxy, which would hit calls in flight, calls
     # that a trigger spares, and other trials, and nobody would witness it.
     # Another fault would hit the later calls of a kept connection too; "refused" is one permanent proxy for all calls.
-    if is_refused(active) or not all(active_fault.stands for active_fault in active):
+    if has_refusing_fault(active) or not all(active_fault.stands for active_fault in active):
         return ""
     # The values belong to the key: the same fault with another draw is another lane.
     faults = [
@@ -62,7 +62,7 @@ def standing_key(active: Sequence[ActiveFault], call: Call) -> str:
     return f"{call.trial} {call.target} {faults}"
 
 
-def report_armed(active: Sequence[ActiveFault], call: Call, *, lane: str, took_s: float) -> Iterator[Event]:
+def iterate_armed_events(active: Sequence[ActiveFault], call: Call, *, lane: str, took_s: float) -> Iterator[Event]:
     """The events to log once the faults' lane stands, before the call gets the lane's address."""
     for active_fault in active:
         yield events.FaultArmed(
@@ -70,11 +70,13 @@ def report_armed(active: Sequence[ActiveFault], call: Call, *, lane: str, took_s
         )
 
 
-def report_healed(active: Sequence[ActiveFault], call: Call, observation: Observation | None) -> Iterator[Event]:
+def iterate_healed_events(
+    active: Sequence[ActiveFault], call: Call, observation: Observation | None
+) -> Iterator[Event]:
     """The events to log once the call is over and its lane gone. `observation`: the caller's observation; None if
     the lane was lost or its caller is gone, so nothing is known."""
     # For all before the first event: the fault that ended the call may come after one that it masked.
-    evidence = [active_fault.evidence(observation) if observation is not None else None for active_fault in active]
+    evidence = [active_fault.find_evidence(observation) if observation is not None else None for active_fault in active]
     # Only an end of the call keeps other faults from showing: of two delays both are met.
     ended = observation is not None and observation.error is not None
     ender = (

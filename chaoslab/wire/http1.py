@@ -26,10 +26,6 @@ HOP_BY_HOP = frozenset({
 Fields = list[tuple[str, str]]
 
 
-class Malformed(ValueError):
-    """The peer does not speak HTTP/1.1, or it broke off."""
-
-
 def render_chunk(content: bytes) -> bytes:
     """A part of a body whose length is not stated."""
     # Hexadecimal, without a prefix (RFC 9112, section 7.1).
@@ -50,18 +46,18 @@ ACCEPTED = "gzip"
 GZIPS = ("gzip", "x-gzip")
 
 
-async def read_whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
-    """The whole body of a stream, unpacked. `codings`: its Content-Encoding. Raises Failure: as `unpack`."""
+async def read_body(stream: AsyncIterable[bytes], codings: str) -> bytes:
+    """The whole body of a stream, unpacked. `codings`: its Content-Encoding. Raises Failure: as `unpack_body`."""
     packed = bytearray()
     async for chunk in stream:
         packed += chunk
         # While it grows: a body without an end would fill the memory first.
         if len(packed) > BODY_MAX:
             raise Failure("too_large")
-    return unpack(bytes(packed), codings)
+    return unpack_body(bytes(packed), codings)
 
 
-def unpack(packed: bytes, codings: str) -> bytes:
+def unpack_body(packed: bytes, codings: str) -> bytes:
     """The body unpacked. `codings`: its Content-Encoding. Raises Failure: too_large, or garbled: not packed as its
     header says."""
     if len(packed) > BODY_MAX:
@@ -70,12 +66,12 @@ def unpack(packed: bytes, codings: str) -> bytes:
         return packed
     unpacker, body = Unpacker(codings), bytearray()
     unpacker.feed(packed)
-    while piece := unpacker.next():
+    while piece := unpacker.unpack_next():
         body += piece
         # The unpacked bytes are bounded too, since a megabyte of zeros is packed into a thousandth of it.
         if len(body) > BODY_MAX:
             raise Failure("too_large")
-    unpacker.end()
+    unpacker.raise_if_truncated()
     return bytes(body)
 
 
@@ -93,10 +89,10 @@ class Unpacker:
         self._packed = b""
 
     def feed(self, piece: bytes) -> None:
-        """Takes in the next part. All that `next` gives must have been taken before."""
+        """Takes in the next part. All that `unpack_next` gives must have been taken before."""
         self._packed = piece
 
-    def next(self) -> bytes:
+    def unpack_next(self) -> bytes:
         """The next bytes unpacked, at most `PART_MAX` of a packed body; none if the part is through. Raises Failure:
         garbled, if they are not packed as the header says."""
         packed, self._packed = self._packed, b""
@@ -110,7 +106,7 @@ class Unpacker:
         self._packed = self._zlib.unconsumed_tail
         return piece
 
-    def end(self) -> None:
+    def raise_if_truncated(self) -> None:
         """Raises Failure if the body ended too early."""
         # Without gzip's own end a body that was cut short would pass for a whole one.
         if self._zlib is not None and not self._zlib.eof:

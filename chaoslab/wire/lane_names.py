@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 _LEASED = re.compile(r"lane\..*\.([0-9]{1,12})", re.DOTALL)
 
 
-def lane(target: str, run: str, number: int, until: int) -> str:
+def make_lane_name(target: str, run: str, number: int, until: int) -> str:
     """The name of a lane. `until`: the end of its lease in seconds since 1970."""
     return f"lane.{target}.{run}.{number}.{until}"
 
 
-def delete_all(toxiproxy: "ToxiproxyServer") -> int:
+def delete_all_lanes(toxiproxy: "ToxiproxyServer") -> int:
     """Deletes all lanes of a Toxiproxy, whoever made them. Returns their number. Raises ToxiproxyError: it does not
     answer, or refuses."""
     from chaoslab.wire.proxies import ToxiproxyError
@@ -30,7 +30,7 @@ def delete_all(toxiproxy: "ToxiproxyServer") -> int:
     return len(names)
 
 
-def is_over(name: str, now: float) -> bool:
+def is_lane_expired(name: str, now: float) -> bool:
     """True for the name of a lane whose lease has expired. `now`: in seconds since 1970."""
     match = _LEASED.fullmatch(name)
     return match is not None and int(match[1]) < now

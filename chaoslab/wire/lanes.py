@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from chaoslab.base.boundary import Through
 from chaoslab.base.clock import Clock
 from chaoslab.core.exchange import Call, Observation
-from chaoslab.wire.control import FIRST, Control, ManagerAnswer, explain
+from chaoslab.wire.control import FIRST, ControlDatabase, ManagerAnswer, explain_database_error
 
 # A healthy manager answers within milliseconds, so one that is silent for this long is worth a look.
 LATE_S = 0.25
@@ -43,13 +43,13 @@ class LaneBroker(Protocol):
 
     down: LabDown | None
 
-    async def ask(
+    async def request_lane(
         self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
     ) -> tuple[int, ManagerAnswer]: ...
-    def done(self, row: int, observation: Observation) -> None: ...
-    async def cut(self, answer: ManagerAnswer) -> bool: ...
-    async def check(self) -> Health: ...
-    def give_up(self, reason: str) -> None: ...
+    def report_observation(self, row: int, observation: Observation) -> None: ...
+    async def wait_if_proxies_lost(self, answer: ManagerAnswer) -> bool: ...
+    async def fetch_health(self) -> Health: ...
+    def raise_lab_down(self, reason: str) -> None: ...
 
 
 class Lanes:
@@ -60,41 +60,41 @@ class Lanes:
     def __init__(
         self, state: Path, run: str, *, clock: Clock, healthy: Callable[[], Awaitable[Health]], poll_s: float = 0.001
     ) -> None:
-        self._control, self._state = Control(state), state
+        self._control, self._state = ControlDatabase(state), state
         self._run, self._clock, self._healthy, self._poll_s = run, clock, healthy, poll_s
         self.down: LabDown | None = None
         """The error once the lab is down. A framework between this and the session may swallow the raised one."""
 
-    async def ask(
+    async def request_lane(
         self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
     ) -> tuple[int, ManagerAnswer]:
         """The row of this call and the manager's answer: clear, or armed with an address. Raises LabDown: the manager
         is dead, does not answer, or cannot arm."""
         try:
-            row = self._control.ask(self._run, call, deadline_s=deadline_s, occasion=occasion)
+            row = self._control.request_call_address(self._run, call, deadline_s=deadline_s, occasion=occasion)
             # Two moments: `asked_at` moves on while the manager mends the lab; `start` does not, and bounds the whole.
             asked_at = start = self._clock.monotonic()
             probe_at = asked_at + LATE_S
-            while (answer := self._control.answer(row)) is None:
+            while (answer := self._control.get_call_answer(row)) is None:
                 await self._clock.asleep(self._poll_s)
                 now = self._clock.monotonic()
                 if now > probe_at:
                     # A manager that says that it mends the lab is given time. One that is silent is not.
-                    if (await self.check()).recovering and now < start + MENDING_S:
+                    if (await self.fetch_health()).recovering and now < start + MENDING_S:
                         asked_at = now
                     # Rarer than the first look: the manager checks all its clean proxies for each.
                     probe_at = now + LATE_S * 4
                 if now > asked_at + LOST_S:
-                    raise self._set_down(f"the proxy manager did not answer for {now - start:.0f} s")
+                    raise self._make_lab_down(f"the proxy manager did not answer for {now - start:.0f} s")
             if answer.state == "failed":
                 # A manager that was restarted knows no run, which is a better reason than its failure to arm.
-                self._check_run()
-                raise self._set_down(answer.error)
+                self._raise_if_run_missing()
+                raise self._make_lab_down(answer.error)
         except sqlite3.Error as error:
-            raise self._set_down(explain(self._state, error)) from error
+            raise self._make_lab_down(explain_database_error(self._state, error)) from error
         return row, answer
 
-    def done(self, row: int, observation: Observation) -> None:
+    def report_observation(self, row: int, observation: Observation) -> None:
         """Reports the observation of an attempt over its lane."""
         # What a witness of the wire needs, and no reply: that stands in the log.
         fields = {
@@ -105,42 +105,42 @@ class Lanes:
             "bytes": observation.bytes,
         }
         try:
-            self._control.done(row, fields)
+            self._control.mark_call_done(row, fields)
         except sqlite3.Error as error:
-            raise self._set_down(explain(self._state, error)) from error
+            raise self._make_lab_down(explain_database_error(self._state, error)) from error
 
-    async def cut(self, answer: ManagerAnswer) -> bool:
+    async def wait_if_proxies_lost(self, answer: ManagerAnswer) -> bool:
         """Tells if the clean proxies went away under a call that had got this answer. Returns once they stand again.
         Raises LabDown: they do not come back."""
         start = self._clock.monotonic()
-        while (health := await self.check()).recovering:
+        while (health := await self.fetch_health()).recovering:
             if self._clock.monotonic() > start + MENDING_S:
-                raise self._set_down(f"the clean proxies have not come back in {MENDING_S:g} s")
+                raise self._make_lab_down(f"the clean proxies have not come back in {MENDING_S:g} s")
             await self._clock.asleep(LATE_S / 5)
         # Another number: Toxiproxy lost its proxies after the answer, and the call's connection with them.
         return health.epoch != answer.epoch
 
-    async def check(self) -> Health:
+    async def fetch_health(self) -> Health:
         """The lab's state as the manager reports it. Raises LabDown: the manager reports trouble, or does not
         answer."""
         health = await self._healthy()
         if health.trouble:
-            raise self._set_down(health.trouble)
+            raise self._make_lab_down(health.trouble)
         try:
-            self._check_run()
+            self._raise_if_run_missing()
         except sqlite3.Error as error:
-            raise self._set_down(explain(self._state, error)) from error
+            raise self._make_lab_down(explain_database_error(self._state, error)) from error
         return health
 
-    def _check_run(self) -> None:
-        if self._control.run_state(self._run)[0] == "missing":
-            raise self._set_down(FORGOTTEN)
+    def _raise_if_run_missing(self) -> None:
+        if self._control.get_run_state(self._run)[0] == "missing":
+            raise self._make_lab_down(FORGOTTEN)
 
-    def give_up(self, reason: str) -> None:
+    def raise_lab_down(self, reason: str) -> None:
         """Raises LabDown and keeps it, since another part of the lab reported that it is broken."""
-        raise self._set_down(reason)
+        raise self._make_lab_down(reason)
 
-    def _set_down(self, reason: str) -> LabDown:
+    def _make_lab_down(self, reason: str) -> LabDown:
         self.down = LabDown(reason)
         return self.down
 

@@ -34,10 +34,10 @@ class ToxicInfo:
     toxicity: float = 1.0
     attributes: Mapping[str, int] = field(default_factory=dict)
 
-    def options(self) -> dict[str, Any]:
+    def make_api_arguments(self) -> dict[str, Any]:
         """The arguments of `Proxy.add_toxic`. Raises ValueError: an empty name, a toxicity outside of 0–1, an attribute
         that is no integer; the package would send them."""
-        check_name("toxic", self.name)
+        check_toxiproxy_name("toxic", self.name)
         if not 0 <= self.toxicity <= 1:
             raise ValueError(f"toxicity {self.toxicity} of '{self.name}' is not between 0 and 1")
         for key, value in self.attributes.items():
@@ -66,7 +66,7 @@ class WantedProxy:
     enabled: bool = True
 
 
-def check_name(kind: str, name: str) -> None:
+def check_toxiproxy_name(kind: str, name: str) -> None:
     """Raises ValueError for a name that cannot stand in a path of the API, where the package puts it as it is."""
     # urllib3 takes `.` and `..` out of a path, so the request would go to another route.
     if not name or "/" in name or name in (".", ".."):

@@ -16,10 +16,10 @@ import anyio
 import httpcore
 import httpx
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.core.stream import EVENT_STREAM, Parts
-from chaoslab.wire.http1 import ACCEPTED, BODY_MAX, Unpacker, read_whole
+from chaoslab.core.stream import EVENT_STREAM, BodyParts
+from chaoslab.wire.http1 import ACCEPTED, BODY_MAX, Unpacker, read_body
 
 Address = tuple[str, int]
 Headers = list[tuple[bytes, bytes]]
@@ -28,10 +28,10 @@ Headers = list[tuple[bytes, bytes]]
 class Transport(Protocol):
     """Sends requests to addresses."""
 
-    async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
+    async def send_request(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
         """The reply to this request, sent to the address `to` with these headers and this body. It is whole, or a
-        stream whose parts its caller takes, if `is_stream`. Raises httpx.TransportError: there was none. Failure: it
-        cannot be read."""
+        stream whose parts its caller takes, if `is_event_stream`. Raises httpx.TransportError: there was none. Failure:
+        it cannot be read."""
 
     async def aclose(self) -> None: ...
 
@@ -42,14 +42,11 @@ class TransportFactory(Protocol):
     def kept(self, tls: ssl.SSLContext) -> Transport:
         """A transport whose connections are used again."""
 
-    def standing(self, tls: ssl.SSLContext) -> Transport:
-        """A transport to lanes that stay for several calls, whose connections are used again."""
-
-    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
+    def make_fresh_transport(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
         """A transport with a connection for this request alone."""
 
 
-async def send(
+async def fetch_reply(
     transport: Transport,
     request: httpx.Request,
     *,
@@ -70,30 +67,30 @@ async def send(
     try:
         # One deadline over all: httpx's timeouts are for each read, so a body that trickles would never meet them.
         async with asyncio.timeout(within_s):
-            reply = await transport.ask(
-                request, to or _address(request.url), headers, request.content if body is None else body
+            reply = await transport.send_request(
+                request, to or _get_url_address(request.url), headers, request.content if body is None else body
             )
             # Without `streams` nobody takes parts, so a stream of events is read like any other body.
             return reply if streams or reply.stream is None else await gather_body(reply, reply.stream)
     except TimeoutError as error:
         raise Failure("timed_out") from error
     except httpx.TransportError as known:
-        raise failure_of(known) from known
+        raise make_failure_from_error(known) from known
 
 
-def failure_of(error: httpx.TransportError) -> Failure:
+def make_failure_from_error(error: httpx.TransportError) -> Failure:
     """The exchange's name for an error of the client."""
-    return Failure(_kind(error), native=error)
+    return Failure(_classify_error(error), native=error)
 
 
 _PACKED = (b"accept-encoding", ACCEPTED.encode())
 
 
-def _address(url: httpx.URL) -> Address:
+def _get_url_address(url: httpx.URL) -> Address:
     return url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
 
 
-def reply_of(status: int, headers: dict[str, str], body: bytes, stream: Parts | None = None) -> Reply:
+def make_reply(status: int, headers: dict[str, str], body: bytes, stream: BodyParts | None = None) -> Reply:
     """The reply without the headers that describe the transfer. `headers`: by name in lower case."""
     # They tell of the bytes on the wire. Left in place they would make the client unpack once more.
     for name in ("content-encoding", "content-length", "transfer-encoding"):
@@ -101,17 +98,17 @@ def reply_of(status: int, headers: dict[str, str], body: bytes, stream: Parts | 
     return Reply(status, headers, body, stream)
 
 
-def is_stream(status: int, headers: Mapping[str, str]) -> bool:
+def is_event_stream(status: int, headers: Mapping[str, str]) -> bool:
     """Tells if a reply's body is a stream of events. `headers`: by name in lower case."""
     # Only with 200: the body of an error is read whole, since stories and the log read its value.
     return status == 200 and headers.get("content-type", "").startswith(EVENT_STREAM)
 
 
-async def gather_body(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Reply:
+async def gather_body(reply: Reply, parts: BodyParts, *, most: int = BODY_MAX) -> Reply:
     """A streamed reply made whole, of at most so many bytes. Raises Failure: it broke off, or is too large."""
     body = bytearray()
     try:
-        while (piece := await parts.take()) is not None:
+        while (piece := await parts.read_part()) is not None:
             body += piece
             if len(body) > most:
                 raise Failure("too_large")
@@ -120,7 +117,7 @@ async def gather_body(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Re
     return replace(reply, body=bytes(body), stream=None)
 
 
-def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def index_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers by name in lower case. The values of a repeated one are joined with commas."""
     values: dict[str, str] = {}
     for key, text in pairs:
@@ -130,7 +127,7 @@ def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return values
 
 
-def text_of(value: bytes) -> str:
+def decode_header(value: bytes) -> str:
     """A header's value, decoded as UTF-8 or else as Latin-1."""
     try:
         return value.decode()
@@ -150,27 +147,24 @@ class SocketFactory:
     """The factory of transports over TCP."""
 
     def kept(self, tls: ssl.SSLContext) -> Transport:
-        return _Kept(tls)
+        return _PooledTransport(tls)
 
-    def standing(self, tls: ssl.SSLContext) -> Transport:
-        return _Kept(tls)
-
-    def fresh(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
-        return _Fresh(_connection(tls, request, address))
+    def make_fresh_transport(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
+        return _SingleUseTransport(_make_connection(tls, request, address))
 
 
-def _connection(tls: ssl.SSLContext, request: httpx.Request, to: Address) -> httpcore.AsyncHTTPConnection:
+def _make_connection(tls: ssl.SSLContext, request: httpx.Request, to: Address) -> httpcore.AsyncHTTPConnection:
     """A connection of httpcore, which httpx itself uses."""
     origin = httpcore.Origin(request.url.raw_scheme, to[0].encode(), to[1])
     return httpcore.AsyncHTTPConnection(origin, tls, keepalive_expiry=KEPT_S)
 
 
-class _Fresh:
+class _SingleUseTransport:
     def __init__(self, connection: httpcore.AsyncHTTPConnection) -> None:
         self._connection = connection
 
-    async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
-        return await _exchange(self._connection, request, to, headers, body, _do_nothing)
+    async def send_request(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
+        return await _send_and_read_reply(self._connection, request, to, headers, body, _do_nothing)
 
     async def aclose(self) -> None:
         await self._connection.aclose()
@@ -180,7 +174,7 @@ async def _do_nothing() -> None:
     """Does nothing: the transport is closed by its owner."""
 
 
-class _Kept:
+class _PooledTransport:
     """A transport with one connection a request, used again once the reply is here. httpcore's pool would do the same,
     but it goes through all its connections twice for each request."""
 
@@ -188,18 +182,18 @@ class _Kept:
         self._tls = tls
         self._idle: dict[tuple[str, Address], list[httpcore.AsyncHTTPConnection]] = {}
 
-    async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
+    async def send_request(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
         idle = self._idle.setdefault((request.url.scheme, to), [])
-        connection = await _take_idle(idle) or _connection(self._tls, request, to)
+        connection = await _pop_idle_connection(idle) or _make_connection(self._tls, request, to)
 
-        async def release() -> None:
+        async def release_connection() -> None:
             # Not available: it broke off in the middle, or the server said that it closes.
             if connection.is_available() and len(idle) < KEPT_MAX:
                 idle.append(connection)
             else:
                 await connection.aclose()
 
-        return await _exchange(connection, request, to, headers, body, release)
+        return await _send_and_read_reply(connection, request, to, headers, body, release_connection)
 
     async def aclose(self) -> None:
         for idle in self._idle.values():
@@ -207,7 +201,7 @@ class _Kept:
                 await idle.pop().aclose()
 
 
-async def _take_idle(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
+async def _pop_idle_connection(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
     """The connection used last that the other side has not closed meanwhile."""
     while idle:
         # The last one used is the least likely to have been closed. httpcore looks here if its socket has an end to
@@ -219,23 +213,27 @@ async def _take_idle(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.Async
     return None
 
 
-async def _exchange(
-    connection: httpcore.AsyncHTTPConnection, request: httpx.Request, to: Address, headers: Headers, body: bytes,
+async def _send_and_read_reply(
+    connection: httpcore.AsyncHTTPConnection,
+    request: httpx.Request,
+    to: Address,
+    headers: Headers,
+    body: bytes,
     release: Callable[[], Awaitable[None]],
-) -> Reply:  # fmt: skip
+) -> Reply:
     """The reply over this connection. `release` is called when no more of it will be read."""
     streams: list[Any] = []
-    streamed: _Body | None = None
+    streamed: _StreamedBody | None = None
     try:
-        response = await connection.handle_async_request(_request(request, to, headers, body, streams))
-        reply_headers = by_name((key.decode("latin-1"), text_of(value)) for key, value in response.headers)
+        response = await connection.handle_async_request(_build_request(request, to, headers, body, streams))
+        reply_headers = index_headers((key.decode("latin-1"), decode_header(value)) for key, value in response.headers)
         try:
             codings = reply_headers.get("content-encoding", "")
-            if is_stream(response.status, reply_headers):
-                streamed = _Body(response, request, codings, release)
+            if is_event_stream(response.status, reply_headers):
+                streamed = _StreamedBody(response, request, codings, release)
                 # From here on the body owns the connection: nothing below gives it back.
-                return reply_of(response.status, reply_headers, b"", streamed)
-            content = await read_whole(response.aiter_stream(), codings)
+                return make_reply(response.status, reply_headers, b"", streamed)
+            content = await read_body(response.aiter_stream(), codings)
         finally:
             # Also of a body that was refused as too large or garbled: with bytes unread the connection cannot be used
             # again.
@@ -243,7 +241,7 @@ async def _exchange(
                 await response.aclose()
     except _ENDS as error:
         await _close_streams(streams)
-        raise _convert_error(error, request) from error
+        raise _to_httpx_error(error, request) from error
     except BaseException:
         await _close_streams(streams)
         raise
@@ -251,10 +249,10 @@ async def _exchange(
         # Only now: over a connection that is offered before its reply is read, a second request could go.
         if streamed is None:
             await release()
-    return reply_of(response.status, reply_headers, content)
+    return make_reply(response.status, reply_headers, content)
 
 
-class _Body:
+class _StreamedBody:
     """The body of a streamed reply over a connection of httpcore. A body that ended leaves its connection to later
     requests; one that is closed before its end takes its connection with it."""
 
@@ -266,21 +264,20 @@ class _Body:
         self._parts = aiter(cast(AsyncIterable[bytes], response.stream))
         self._closed = False
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         # A packed part may unpack to nothing yet, or to several pieces, so the unpacker is asked before the line.
         try:
-            while not (piece := self._unpacker.next()):
+            while not (piece := self._unpacker.unpack_next()):
                 packed = await anext(self._parts, None)
                 if packed is None:
                     # A stream that ends in the middle of its packing was cut, as a whole body would be.
-                    self._unpacker.end()
-                    await self.aclose()
+                    self._unpacker.raise_if_truncated()
                     return None
                 self._unpacker.feed(packed)
             return piece
         except _ENDS as error:
-            transport_error = _convert_error(error, self._request)
-            raise failure_of(transport_error) from error
+            transport_error = _to_httpx_error(error, self._request)
+            raise make_failure_from_error(transport_error) from error
 
     async def aclose(self) -> None:
         if not self._closed:
@@ -307,7 +304,7 @@ _ENDS = (
 )
 
 
-def _request(
+def _build_request(
     request: httpx.Request, to: Address, headers: Headers, body: bytes, streams: list[Any]
 ) -> httpcore.Request:
     url, (host, port) = request.url, to
@@ -315,18 +312,18 @@ def _request(
     extensions: dict[str, Any] = {"timeout": request.extensions.get("timeout", {})}
     if url.scheme == "https":
 
-        async def watch(step: str, about: Mapping[str, Any]) -> None:
+        async def collect_stream(step: str, about: Mapping[str, Any]) -> None:
             # Here httpcore has the socket, and keeps it only once TLS stands.
             if step == "connection.connect_tcp.complete":
                 streams.append(about["return_value"])
 
         # Without it TLS would ask for the lane's address, for which no certificate is made out.
-        extensions |= {"trace": watch, "sni_hostname": url.host}
+        extensions |= {"trace": collect_stream, "sni_hostname": url.host}
     origin = httpcore.URL(scheme=url.raw_scheme, host=host.encode(), port=port, target=url.raw_path)
     return httpcore.Request(request.method, origin, headers=headers, content=body, extensions=extensions)
 
 
-def _convert_error(error: Exception, request: httpx.Request) -> httpx.TransportError:
+def _to_httpx_error(error: Exception, request: httpx.Request) -> httpx.TransportError:
     """The error of httpx with the same name as one of httpcore."""
     # The two libraries give their errors the same names.
     kind: type[httpx.TransportError] = getattr(httpx, type(error).__name__, httpx.TransportError)
@@ -341,7 +338,7 @@ NEVER_SENT = {
 """The failures before a connection stands, with the words of the client's error."""
 
 
-def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> Exception:
+def make_native_error(failure: Failure, request: httpx.Request, *, who: str, after_s: float) -> Exception:
     """The client's own exception for such a failure."""
     if isinstance(failure.native, Exception):
         return failure.native
@@ -354,7 +351,7 @@ def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float
         return httpx.ConnectError(NEVER_SENT[failure.kind], request=request)
     phrases = {"too_large": f"more than {BODY_MAX} bytes", "garbled": "an answer that is not HTTP as it should be"}
     # In one digit: the words go on to the model, and a clock that wakes late must not make them others.
-    message = f"{who}: {phrases.get(failure.kind, failure.kind.replace('_', ' '))} after {duration(after_s, 1)}"
+    message = f"{who}: {phrases.get(failure.kind, failure.kind.replace('_', ' '))} after {format_duration(after_s, 1)}"
     return kinds.get(failure.kind, httpx.RemoteProtocolError)(message, request=request)
 
 
@@ -363,17 +360,17 @@ def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float
 _CLOSED = re.compile("disconnected|closed connection")
 
 
-def _kind(error: httpx.HTTPError) -> str:
+def _classify_error(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "timed_out"
     if isinstance(error, httpx.ConnectError):
-        return _name_handshake_error(error)
+        return _classify_connect_error(error)
     if isinstance(error, httpx.RemoteProtocolError):
         return "closed" if _CLOSED.search(str(error)) else "garbled"
     return "reset" if isinstance(error, httpx.NetworkError) else "garbled"
 
 
-def _name_handshake_error(error: httpx.ConnectError) -> str:
+def _classify_connect_error(error: httpx.ConnectError) -> str:
     """The kind of failure behind httpx's ConnectError: no such name, no listener, or (under TLS) an end, a reset or a
     wrong certificate."""
     # Walked from the outside in, since httpx, httpcore and anyio each wrap the error of the socket.

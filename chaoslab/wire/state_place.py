@@ -11,7 +11,7 @@ OWN_NAME = "state.db"
 """The usual name. A file of this name is the lab's, and is made anew if something wrote over it."""
 
 
-def check(path: Path) -> None:
+def check_state_file(path: Path) -> None:
     """Checks that the shared state can be kept in this file, whose folder is made. Raises OSError: it cannot; its
     `filename` names what is in the way."""
     if path.is_dir():

@@ -19,7 +19,7 @@ import requests
 from toxiproxy import Proxy, Toxiproxy, api
 from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
-from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, check_name
+from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, check_toxiproxy_name
 
 READ_TIMEOUT_S = 26.0  # the real server gives up with a 503 after 25 s
 # Toxiproxy is on this machine or on the next container: a port that takes longer has nobody behind it.
@@ -33,8 +33,8 @@ _asked: ContextVar[ToxiproxyServer | None] = ContextVar("asked", default=None)
 
 class _Requests:
     """The package's module finds this in place of `requests`. It has one endpoint for the whole process, no
-    timeout, and opens a connection for each request; so within `ToxiproxyServer.asked` they go here, and else, as those
-    of a user's own tests, to `requests` as ever."""
+    timeout, and opens a connection for each request; so within `ToxiproxyServer.direct_package_calls` they go here, and
+    else, as those of a user's own tests, to `requests` as ever."""
 
     def __getattr__(self, method: str) -> Any:
         server = _asked.get()
@@ -71,24 +71,25 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
     # The package's own, at this server. What they raise is put into words.
 
     def version(self) -> str:
-        with self.asked():  # the package gives the body's bytes, and opens a socket without a timeout first
+        # the package gives the body's bytes, and opens a socket without a timeout first
+        with self.direct_package_calls():
             return str(api.APIConsumer.get("/version").json()["version"])
 
     def proxies(self) -> dict[str, ServedProxy]:
-        with self.asked():
+        with self.direct_package_calls():
             return {name: ServedProxy(self, vars(proxy)) for name, proxy in super().proxies().items()}
 
     def create(self, upstream: str, name: str, listen: str | None = None, enabled: bool | None = None) -> ServedProxy:
-        check_name("proxy", name)
-        with self.asked():
+        check_toxiproxy_name("proxy", name)
+        with self.direct_package_calls():
             return ServedProxy(self, vars(super().create(upstream, name, listen, enabled)))
 
     def populate(self, proxies: list[dict[str, Any]]) -> list[ServedProxy]:
-        with self.asked():
+        with self.direct_package_calls():
             return list(super().populate(proxies))
 
     def reset(self) -> bool:
-        with self.asked():
+        with self.direct_package_calls():
             return bool(super().reset())
 
     def running(self) -> bool:
@@ -100,9 +101,9 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
 
     def destroy(self, proxy: str | Proxy) -> bool:
         """Deletes a proxy, or the one of that name: the package does nothing with a name, and says nothing."""
-        return self.named(proxy).destroy() if isinstance(proxy, str) else bool(proxy.destroy())
+        return self.make_named_proxy(proxy).destroy() if isinstance(proxy, str) else bool(proxy.destroy())
 
-    def get(self, name: str) -> ServedProxy:
+    def fetch_proxy(self, name: str) -> ServedProxy:
         """The proxy of that name as it is now. Raises ToxiproxyError with status 404: there is none, for which the
         package gives None."""
         proxy = self.get_proxy(name)
@@ -110,12 +111,12 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
             raise ToxiproxyError("proxy not found", status=404)
         return proxy  # type: ignore[no-any-return]
 
-    def named(self, name: str) -> ServedProxy:
+    def make_named_proxy(self, name: str) -> ServedProxy:
         """The proxy of that name, of which nothing is known: the package would list all to find it."""
         return ServedProxy(self, {"name": name, "upstream": "", "listen": "", "enabled": True})
 
     @contextmanager
-    def asked(self) -> Iterator[None]:
+    def direct_package_calls(self) -> Iterator[None]:
         """A context in which the package talks to this server, in this thread. Raises ToxiproxyError in it: the server
         refused, or is none. ToxiproxyDown: it does not answer."""
         before = _asked.set(self)
@@ -123,7 +124,7 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
             yield
         except tuple(STATUS) as error:
             message = error.args[0] if error.args else ""
-            raise ToxiproxyError(_error_text(message), status=STATUS[type(error)]) from error
+            raise ToxiproxyError(_extract_error_text(message), status=STATUS[type(error)]) from error
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             # It takes any answer for one of Toxiproxy's.
             raise ToxiproxyError(f"{self.url} is no Toxiproxy: {error!r:.80}", status=200) from error
@@ -131,15 +132,15 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
             _asked.reset(before)
 
     def _get(self, url: str, **options: Any) -> requests.Response:
-        return self._ask("GET", url, **options)
+        return self._send_request("GET", url, **options)
 
     def _post(self, url: str, **options: Any) -> requests.Response:
-        return self._ask("POST", url, **options)
+        return self._send_request("POST", url, **options)
 
     def _delete(self, url: str, **options: Any) -> requests.Response:
-        return self._ask("DELETE", url, **options)
+        return self._send_request("DELETE", url, **options)
 
-    def _ask(self, method: str, url: str, **options: Any) -> requests.Response:
+    def _send_request(self, method: str, url: str, **options: Any) -> requests.Response:
         """Sends one request of the package to this server. Raises ToxiproxyError for what it would take for success."""
         # Split behind the third slash: before it is the package's one endpoint.
         path = quote("/" + url.split("/", 3)[3])  # it puts names there as they are
@@ -158,7 +159,7 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
         # Redirects too: the adapter follows none, and the package takes all but three statuses for success.
         if (not reply.ok and reply.status_code not in STATUS.values()) or 300 <= reply.status_code < 400:
             raise ToxiproxyError(
-                _error_text(reply.content) or reply.reason or "no reason given", status=reply.status_code
+                _extract_error_text(reply.content) or reply.reason or "no reason given", status=reply.status_code
             )
         return reply
 
@@ -171,31 +172,31 @@ class ServedProxy(Proxy):  # type: ignore[misc] # as above
         self._server = server
 
     def toxics(self) -> dict[str, Any]:
-        with self._server.asked():
+        with self._server.direct_package_calls():
             return dict(super().toxics())
 
     def add_toxic(self, **options: Any) -> None:
-        with self._server.asked():
+        with self._server.direct_package_calls():
             super().add_toxic(**options)
 
     def destroy_toxic(self, toxic_name: str) -> bool:
-        with self._server.asked():
+        with self._server.direct_package_calls():
             return bool(super().destroy_toxic(toxic_name))
 
     def destroy(self) -> bool:
-        with self._server.asked():
+        with self._server.direct_package_calls():
             return bool(super().destroy())
 
     def disable(self) -> None:
-        with self._server.asked():
+        with self._server.direct_package_calls():
             super().disable()
 
     def enable(self) -> None:
-        with self._server.asked():
+        with self._server.direct_package_calls():
             super().enable()
 
 
-def _error_text(content: Any) -> str:
+def _extract_error_text(content: Any) -> str:
     """The text of a refusal: the error field, or the text of the page that came instead."""
     # The content type tells nothing: refusals are JSON as text/plain, and after 25 s the real server sends a page of
     # HTML.

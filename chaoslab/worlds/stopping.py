@@ -19,10 +19,10 @@ from typing import Protocol
 
 from chaoslab.base.clock import Clock
 from chaoslab.core.events import AttemptRef, ServiceResumed, ServiceStopped
-from chaoslab.core.limits import Guard
+from chaoslab.core.limits import LimitGuard
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
-from chaoslab.wire.control import Control, OutageRow, explain
+from chaoslab.wire.control import ControlDatabase, OutageRow, explain_database_error
 
 # Seconds between two looks at the shared state.
 LOOK_S = 0.01
@@ -41,10 +41,10 @@ class ServiceProcesses(Protocol):
     def is_up(self, service: str) -> bool:
         """True once it answers."""
 
-    def disturb(self, service: str, condition: str, share: float) -> None:
+    def disturb_service(self, service: str, condition: str, share: float) -> None:
         """Does what only a container's engine can: see `Outage.deed`."""
 
-    def heal(self, service: str, condition: str) -> None:
+    def undo_disturbance(self, service: str, condition: str) -> None:
         """Undoes that, or begins to."""
 
 
@@ -57,92 +57,100 @@ class _Stopped:
     started: bool = False
 
 
-class Stopper:
+class OutageRunner:
     """Carries out the outages of a world's runs; for one thread. `close` leaves no process paused and no container
     disturbed."""
 
     def __init__(self, processes: ServiceProcesses, *, state: Path, logs: Path, clock: Clock, manager: str) -> None:
         self._processes, self._state, self._logs, self._clock = processes, state, logs, clock
-        self._control = Control(state, manager=manager)
+        self._control = ControlDatabase(state, manager=manager)
         self._stopped: dict[int, _Stopped] = {}
         self._books: dict[str, Log] = {}
-        self._guards: dict[str, Guard] = {}
+        self._guards: dict[str, LimitGuard] = {}
 
-    def look(self) -> None:
+    def advance_outages(self) -> None:
         """Stops and brings back what is due. An outage that cannot be carried out is answered with the reason, which
         ends the run."""
-        for row in self._control.outages():
+        for row in self._control.list_outages():
             try:
                 if row.state == "asked":
-                    self._begin(row)
+                    self._begin_outage(row)
                 else:
-                    self._go_on(row)
+                    self._continue_outage(row)
             except (OSError, subprocess.SubprocessError, LookupError, LogLost) as error:
                 reason = f"the process of {row.service} could not be {row.how} and brought back: {error}"
                 # Told in the row, as the seam waits for it.
-                self._control.set_outage(row.id, "failed", error=reason)
+                self._control.set_outage_state(row.id, "failed", error=reason)
 
-    def looked(self) -> str:
+    def advance_outages_or_explain(self) -> str:
         """Looks; returns the reason, in one line, that it cannot any more, or an empty text."""
         try:
-            self.look()
+            self.advance_outages()
         except sqlite3.Error as error:
-            return explain(self._state, error)
+            return explain_database_error(self._state, error)
         return ""
 
-    def _begin(self, row: OutageRow) -> None:
+    def _begin_outage(self, row: OutageRow) -> None:
         began_s = self._clock.monotonic()
         # What a process's owner can do; all else needs an engine.
         if row.how in ("paused", "killed"):
             (self._processes.pause if row.how == "paused" else self._processes.kill)(row.service)
         else:
-            self._processes.disturb(row.service, row.how, row.fault.get("share", 1.0))
+            self._processes.disturb_service(row.service, row.how, row.fault.get("share", 1.0))
         # After the work: the outage lasts from when the process stands.
         now_s = self._clock.monotonic()
         self._stopped[row.id] = _Stopped(row, now_s)
         fault = row.fault
         at = AttemptRef(
-            trial=fault["trial"], turn=fault["turn"], target=row.service, request=fault["request"],
-            attempt=fault["attempt"], request_id=fault["request_id"],
-        )  # fmt: skip
+            trial=fault["trial"],
+            turn=fault["turn"],
+            target=row.service,
+            request=fault["request"],
+            attempt=fault["attempt"],
+            request_id=fault["request_id"],
+        )
         event = ServiceStopped(
             fault=fault["fault"], injection=fault["injection"], at=at, how=row.how, took_s=round(now_s - began_s, 6)
         )
         # Before the row: whoever sees it may look for the event.
-        self._book(row.run).write(event, trial=fault["trial"])
-        self._control.set_outage(row.id, "stopped")
+        self._open_log(row.run).write(event, trial=fault["trial"])
+        self._control.set_outage_state(row.id, "stopped")
 
-    def _go_on(self, row: OutageRow) -> None:
+    def _continue_outage(self, row: OutageRow) -> None:
         stopped = self._stopped[row.id]
         if not stopped.started:
-            if not row.ended and self._clock.monotonic() - stopped.since_s < row.for_s and not self._limited(row.run):
+            if (
+                not row.ended
+                and self._clock.monotonic() - stopped.since_s < row.for_s
+                and not self._are_faults_ended(row.run)
+            ):
                 return
             stopped.started = True
-            self._bring_back(row)
+            self._restore_service(row)
         # A process that was paused goes on where it was; any other has to answer again first.
         if row.how != "paused" and not self._processes.is_up(row.service):
             return
         lasted_s = round(self._clock.monotonic() - stopped.since_s, 6)
         event = ServiceResumed(target=row.service, how=row.how, lasted_s=lasted_s)
-        self._book(row.run).write(event, trial=row.fault["trial"])
+        self._open_log(row.run).write(event, trial=row.fault["trial"])
         del self._stopped[row.id]
-        self._control.set_outage(row.id, "over")
+        self._control.set_outage_state(row.id, "over")
 
-    def _limited(self, run: str) -> bool:
+    def _are_faults_ended(self, run: str) -> bool:
         """True if the limits of a run end its faults now."""
         if run not in self._guards:
-            self._guards[run] = Guard(self._control.limits(run), clock=self._clock)
-        return bool(self._guards[run].ended())
+            self._guards[run] = LimitGuard(self._control.get_plan_limits(run), clock=self._clock)
+        return bool(self._guards[run].find_fault_end_reason())
 
-    def _bring_back(self, row: OutageRow) -> None:
+    def _restore_service(self, row: OutageRow) -> None:
         if row.how in ("paused", "killed"):
             (self._processes.resume if row.how == "paused" else self._processes.start_again)(row.service)
         else:
-            self._processes.heal(row.service, row.how)
+            self._processes.undo_disturbance(row.service, row.how)
 
-    def _book(self, run: str) -> Log:
+    def _open_log(self, run: str) -> Log:
         if run not in self._books:
-            self._books[run] = Run.open(self._logs, run).log("supervisor", clock=self._clock)
+            self._books[run] = Run.open(self._logs, run).open_log("supervisor", clock=self._clock)
         return self._books[run]
 
     def close(self) -> None:
@@ -151,7 +159,7 @@ class Stopper:
             # One that was killed is started by nobody any more: the world ends.
             if stopped.row.how != "killed" and not stopped.started:
                 with contextlib.suppress(OSError, subprocess.SubprocessError):
-                    self._bring_back(stopped.row)
+                    self._restore_service(stopped.row)
         self._stopped.clear()
         for book in self._books.values():
             book.close()

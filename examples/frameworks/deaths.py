@@ -9,19 +9,20 @@ and asks for the rest. What goes on is the same program, which opens what its fr
 # ruff: noqa: ARG001, ARG002 - the signatures are those of tools and frameworks
 import asyncio
 import json
-import logging
 import os
+import pickle
 import sqlite3
-import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+
+from table_row import main
 
 import chaoslab as lab
 
 FILE = Path(__file__).with_name("deaths.json")
 KEPT = Path(tempfile.gettempdir()) / f"chaoslab-deaths-{os.getpid()}"
-HOST, ANSWER = "api.openai.com", "Charged 20 dollars."
+HOST, GEMINI, ANSWER = "api.openai.com", "generativelanguage.googleapis.com", "Charged 20 dollars."
 DEATHS = {
     "at the charge, after it": ("charge", 1, "after"),
     "at the mail, before it": ("mail", 1, "before"),
@@ -29,7 +30,8 @@ DEATHS = {
     "at the model's second request": (HOST, 2, "before"),
     "at the model's third request": (HOST, 3, "before"),
 }
-os.environ.setdefault("OPENAI_API_KEY", "sk-of-nobody")
+for provider in "OPENAI", "GOOGLE":
+    os.environ.setdefault(f"{provider}_API_KEY", "sk-of-nobody")
 
 
 def charge(order):
@@ -85,6 +87,16 @@ def model(request):
         "choices": [choice],
         "usage": usage,
     }
+
+
+def gemini(request):
+    """The same in Gemini's words."""
+    parts = [part for content in request.json["contents"] for part in content["parts"]]
+    done = {part["functionResponse"]["name"] for part in parts if "functionResponse" in part}
+    name = next((tool for tool in ("charge_order", "mail_order") if tool not in done), None)
+    part = {"functionCall": {"name": name, "args": {"order": 17}}} if name else {"text": ANSWER}
+    content = {"role": "model", "parts": [part]}
+    return {"candidates": [{"content": content, "finishReason": "STOP"}], "modelVersion": "gemini-2.5-flash"}
 
 
 def plain():
@@ -147,30 +159,46 @@ def pydantic_ai():
 
 def google_adk():
     from google.adk.agents import Agent
-    from google.adk.models import BaseLlm, LlmResponse
     from google.adk.runners import Runner
     from google.adk.sessions.sqlite_session_service import SqliteSessionService
     from google.genai import types
-
-    class Model(BaseLlm):
-        async def generate_content_async(self, llm_request, stream=False):
-            parts = [part for content in llm_request.contents for part in content.parts or ()]
-            done = {part.function_response.name for part in parts if part.function_response}
-            name = next((tool for tool in ("charge_order", "mail_order") if tool not in done), None)
-            call = types.FunctionCall(name=name, args={"order": 17}) if name else None
-            part = types.Part(function_call=call) if call else types.Part(text=ANSWER)
-            yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
     async def work(prompt):
         service, place = SqliteSessionService(str(KEPT / "adk.db")), {"app_name": "app", "user_id": "u"}
         if await service.get_session(**place, session_id="17") is None:
             await service.create_session(**place, session_id="17")
-        agent = Agent(name="clerk", model=Model(model="m"), tools=[charge_order, mail_order])
+        agent = Agent(name="clerk", model="gemini-2.5-flash", tools=[charge_order, mail_order])
         runner, text = Runner(agent=agent, app_name="app", session_service=service), ""
         words = types.Content(role="user", parts=[types.Part(text=prompt)])
         async for event in runner.run_async(user_id="u", session_id="17", new_message=words):
             text = next((part.text for part in event.content.parts if part.text), text)
         return text
+
+    return work
+
+
+def ag2():
+    from ag2 import Agent, MemoryStream
+    from ag2 import agent as module
+    from ag2.config import OpenAIConfig
+    from ag2.history import Storage
+
+    class Rows(Storage):
+        def __init__(self):
+            self.rows = sqlite3.connect(KEPT / "ag2.db", isolation_level=None)
+            self.rows.execute("create table if not exists events (event blob)")
+
+        async def save_event(self, event, context):
+            self.rows.execute("insert into events values (?)", (pickle.dumps(event),))
+
+        async def get_history(self, stream_id):
+            return [pickle.loads(row[0]) for row in self.rows.execute("select event from events")]
+
+    async def work(prompt):
+        # A module keeps a lock for each stream, which the dead holds for ever here; a fresh process has none.
+        module._stream_locks_by_id.clear()
+        clerk = Agent("clerk", config=OpenAIConfig(model="gpt-5"), tools=[charge_order, mail_order])
+        return (await clerk.ask(prompt, stream=MemoryStream(Rows(), id="17"))).body
 
     return work
 
@@ -215,6 +243,7 @@ AGENTS = {
     "openai_agents": (openai_agents, "OpenAI Agents", "SQLiteSession; the prompt again", ["openai-agents"]),
     "pydantic_ai": (pydantic_ai, "Pydantic AI", "its messages, in a file after each node", ["pydantic-ai-slim"]),
     "google_adk": (google_adk, "Google ADK", "SqliteSessionService; the prompt again", ["google-adk"]),
+    "ag2": (ag2, "AG2", "its stream's events, in rows of SQLite; the prompt again", ["ag2"]),
     "agno": (agno, "agno", "SqliteDb, with history; the prompt again", ["agno"]),
     "smolagents": (smolagents, "smolagents", "nothing: it has no store", ["smolagents"]),
 }
@@ -238,12 +267,13 @@ def run(name):
         forget()
         return await work(prompt)
 
-    services = {} if name in ("plain", "google_adk") else {HOST: model}
+    services = {"plain": {}, "google_adk": {GEMINI: gemini}}.get(name, {HOST: model})
     cells = {}
     for death, (target, number, moment) in DEATHS.items():
         if target == HOST and not services:
             cells[death] = "–"
             continue
+        target = next(iter(services)) if target == HOST else target
         trial = lab.run(
             start_async if asyncio.iscoroutinefunction(work) else start,
             "Charge order 17.",
@@ -260,16 +290,5 @@ def run(name):
     return {"title": title, "keeps": keeps, "versions": {each: version(each) for each in packages}, "deaths": cells}
 
 
-def main():
-    logging.disable(logging.CRITICAL)
-    name = sys.argv[1]
-    row = run(name)
-    print(json.dumps(row, indent=1, ensure_ascii=False))
-    if "--write" in sys.argv:
-        rows = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-        rows = {key: {**rows, name: row}[key] for key in AGENTS if key in {**rows, name: row}}
-        FILE.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    main(run, AGENTS, FILE)

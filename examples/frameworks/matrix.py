@@ -109,10 +109,10 @@ def facts_of(name: str, hazard: Hazard | None) -> dict[str, Any]:
     """The facts of a trial, as plain data."""
     host = FRAMEWORKS[name].get("host", "api.openai.com")
     trial = trial_of(name, hazard)
-    attempt = next(event for _, event in trial.history.of(PromptAttempt))
-    asked = [event for _, event in trial.history.of(CallFinished) if event.target == host]
+    attempt = next(event for _, event in trial.history.find_events(PromptAttempt))
+    asked = [event for _, event in trial.history.find_events(CallFinished) if event.target == host]
     return {
-        "witnessed": sum(1 for _ in trial.history.of(FaultWitnessed)),
+        "witnessed": sum(1 for _ in trial.history.find_events(FaultWitnessed)),
         "hung": attempt.error_type == "hung",
         "error": "" if attempt.error_type == "none" else innermost(trial.error) or attempt.error.split("\n")[0],
         "answer": (trial.said or "").strip(),
@@ -178,13 +178,17 @@ def page(found: dict[str, dict[str, Any]]) -> str:
             tried = each["hazards"]
             cells = [cell(tried[one.name], one, each["calm"]) if one.name in tried else "not tried" for one in places]
             lines.append(f"| **{FRAMEWORKS[name]['title']}** | {' | '.join(cells)} |")
-    rows = list(json.loads((HERE / "deaths.json").read_text(encoding="utf-8")).values())
-    deaths = list(rows[0]["deaths"])
-    lines += ["", DEATHS, "", f"| | keeps | {' | '.join(deaths)} |", "|---" * (len(deaths) + 2) + "|"]
-    for row in rows:
-        versions = ", ".join(f"{package} {number}" for package, number in row["versions"].items())
-        title = f"**{row['title']}**" + (f" ({versions})" if versions else "")
-        lines.append(f"| {title} | {row['keeps']} | {' | '.join(row['deaths'].values())} |")
+    for head, file, column, key in (
+        (DEATHS, "deaths.json", "keeps", "deaths"),
+        (CODING, "coding.json", "tools", "faults"),
+    ):
+        rows = list(json.loads((HERE / file).read_text(encoding="utf-8")).values())
+        columns = list(rows[0][key])
+        lines += ["", head, "", f"| | {column} | {' | '.join(columns)} |", "|---" * (len(columns) + 2) + "|"]
+        for row in rows:
+            versions = ", ".join(f"{package} {number}" for package, number in row["versions"].items())
+            title = f"**{row['title']}**" + (f" ({versions})" if versions else "")
+            lines.append(f"| {title} | {row[column]} | {' | '.join(row[key].values())} |")
     lines += ["", "## Versions", "", "| | tried | model's requests without a hazard | file |", "|---|---|---|---|"]
     for name, each in found.items():
         versions = ", ".join(f"{package} {number}" for package, number in each["versions"].items())
@@ -202,26 +206,35 @@ HEAD = f"""<!-- Made by `make frameworks` from trials: do not edit. -->
 
 # What frameworks make of faults
 
-The same small agent in {len(FRAMEWORKS)} frameworks and SDKs, unedited, in virtual time, at the provider's own
-address. It reads an order's price, pays it back and says so. Its model is a script that asks for the same calls
-whatever becomes of them, so a row shows what the framework and its SDK do by themselves, not what a model would make of
-it. Each cell is one trial, with seed {SEED}, beside the trial without the hazard: how it ended, the refunds if there
-was not exactly one, the model's requests that it took more or less, and the time that passed if any did. A dash: the
-hazard cannot be expressed there (an answer that is not streamed cannot be cut or stall, and a conversation that the
-provider keeps is not sent again). "Not tried" is a hazard that is newer than the framework's last trials.
+One small agent, written in {len(FRAMEWORKS)} frameworks and SDKs, meets the same hazards in virtual time, at the
+provider's own address. It reads an order's price, refunds it and says so. Its model is a script that asks for the same
+calls whatever happens, so a row shows what the framework and its SDK do by themselves, not what a model would make of
+it.
 
-A hazard of a tool hits its first call, one of the model its second request, once. A model that calls for ever shows the
-framework's own limit, and its last words; "never ends" is one that asked it more than a hundred times. `python
-examples/frameworks/matrix.py story openai_sdk "lost reply"` tells a cell's trial line by line, in an environment with
-the versions below; `make frameworks` makes all of it anew."""
+Each cell is one trial with seed {SEED}, compared with the trial without the hazard: how it ended, the refunds if there
+is not exactly one, more or fewer requests to the model, and the time that it took longer. A dash: the hazard cannot
+occur there (an answer that is not streamed cannot be cut or stall, and a conversation that the provider keeps is not
+sent again). "Not tried": the hazard is newer than the framework's last trials.
+
+A tool's hazard hits its first call, the model's its second request, once. A model that calls for ever shows the
+framework's own limit, and its last words; "never ends" means more than a hundred requests. `python
+examples/frameworks/matrix.py story openai_sdk "lost reply"` prints the story of a cell's trial, in an environment with
+the versions below; `make frameworks` makes the whole page anew."""
 
 
 DEATHS = """## When the agent dies
 
-An agent that charges an order and mails about it is killed (`agent_dies`), and the same program goes on with what its
-framework has kept on the disk. No tool has an idempotency key; with keys, plain code, LangGraph, OpenAI Agents and
-Pydantic AI did nothing twice. Each cell is one trial of `examples/frameworks/deaths.py`; "goes on" is done once. ADK's
-model is an object, which no fault reaches. AG2 is not measured. [Try your own](how-to/the-agent-dies.md)."""
+An agent that charges an order and mails about it is killed (`agent_dies`), and the same program continues from what its
+framework has kept on disk. No tool has an idempotency key; with keys, plain code, LangGraph, OpenAI Agents and
+Pydantic AI did nothing twice. Each cell is one trial of `examples/frameworks/deaths.py`; "goes on": all is done once.
+[Try your own](how-to/the-agent-dies.md)."""
+
+CODING = """## When an agent codes
+
+An agent with its framework's own shell and file tools lists a folder and writes a file, in a copy of a folder
+(`files=`), and the command or the file is broken. A cell is what its model reads: "as without" means that it is not
+told of the fault. Each is one trial of `examples/frameworks/coding.py`; a dash: it has no such tool.
+[Try your own](how-to/an-agent-that-codes.md)."""
 
 
 def main() -> int:

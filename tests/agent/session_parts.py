@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaoslab.agent.assembly import graph as assembled
+from chaoslab.agent.assembly import build_agent as assembled
 from chaoslab.agent.config import Config
 from chaoslab.agent.prompts import Prompt
 from chaoslab.agent.session import Session, SessionProgress, TwinOf
 from chaoslab.agent.tools import Toolbox
 from chaoslab.base.clock import Clock, system
-from chaoslab.config.scenario import from_settings
+from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
@@ -64,7 +64,7 @@ class Told:
     progress: SessionProgress
 
     def of(self, kind: Any) -> list[Any]:
-        return [event for _, event in self.history.of(kind)]
+        return [event for _, event in self.history.find_events(kind)]
 
     @property
     def errors(self) -> list[str]:
@@ -94,16 +94,16 @@ class Wish:
     async def done(self, lab: Bench | virtual_parts.Bench) -> SessionProgress:
         """With that lab."""
         settings, seam = self.settings, lab.seam
-        with lab.run.log("agent") as agent_log:
+        with lab.run.open_log("agent") as agent_log:
             config, progress = Config(steps_max=self.steps_max, retry_wait_s=0.001), SessionProgress(len(self.prompts))
             toolbox = Toolbox(lab.client, seam.targets, SERVICES, config, settings, seam.log, self.clock)
             graph = assembled(settings, seam.targets["model"].url, lab.client, toolbox)
             made = Session(
                 settings, config, lab.run, seam, toolbox, graph, seam.log, agent_log, self.clock, progress,
-                change_plan=seam.change,
+                change_plan=seam.change_plan,
             )  # fmt: skip
             await made.run(list(self.prompts), self.twin_of)
-            made.finish("done")
+            made.log_run_end("done")
         return progress
 
 
@@ -132,7 +132,7 @@ def session(
     wish = Wish(prompts, plan, steps_max, clock, chosen, twin_of)
 
     async def run() -> Told:
-        site, told = virtual_parts.site, plan or from_settings(wish.settings)
+        site, told = virtual_parts.site, plan or plan_from_settings(wish.settings)
         at_model = hostile_host("model", *model).heard if model else site("model", in_turn(script))
         heard = {"calculator": site("calculator", sums), "messaging": site("messaging", lambda _: SENT)}
         targets = ("model", *heard)
@@ -149,7 +149,7 @@ def session_over_loopback(folder: Path, script: Sequence[Reply], **chosen: Any) 
 
     async def run(url: str, sites: dict[str, Site]) -> Told:
         where = {name: made.address for name, made in sites.items()}
-        async with bench(folder, url, from_settings(wish.settings), where, errors=WORDS) as lab:
+        async with bench(folder, url, plan_from_settings(wish.settings), where, errors=WORDS) as lab:
             progress = await wish.done(lab)
             heard = {name: site.heard for name, site in sites.items()}
             return Told(lab.history(), heard.pop("model"), heard, progress)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.agent.assembly import of_model, of_service, upstream
-from chaoslab.agent.config import Config, load
+from chaoslab.agent.assembly import make_model_target, make_service_target, parse_host_port
+from chaoslab.agent.config import Config, load_config
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import Ports
 from chaoslab.core.service_spec import ServiceSpec
@@ -22,18 +22,20 @@ def written(folder: Path, data: Any) -> Path:
 
 
 def test_the_shipped_file_holds_the_defaults() -> None:
-    assert load() == Config()
+    assert load_config() == Config()
 
 
 def test_a_service_is_pointed_elsewhere_and_nothing_else_changes(tmp_path: Path) -> None:
-    config = load(written(tmp_path, {"services": {"weather": REAL}}))
+    config = load_config(written(tmp_path, {"services": {"weather": REAL}}))
     ports, chosen = Ports(24000), Settings()
-    weather, movies = (of_service(ServiceSpec(name, (), {}), config, ports, chosen) for name in ("weather", "movies"))
+    weather, movies = (
+        make_service_target(ServiceSpec(name, (), {}), config, ports, chosen) for name in ("weather", "movies")
+    )
     assert weather.url == "https://api.openweathermap.org"
-    assert weather.lane == ("127.0.0.1", ports.proxy("weather"))
-    assert upstream(weather.url) == "api.openweathermap.org:443"
-    assert movies.url == f"http://127.0.0.1:{ports.service('movies')}"
-    assert upstream(movies.url) == f"127.0.0.1:{ports.service('movies')}"
+    assert weather.lane == ("127.0.0.1", ports.get_proxy_port("weather"))
+    assert parse_host_port(weather.url) == "api.openweathermap.org:443"
+    assert movies.url == f"http://127.0.0.1:{ports.get_service_port('movies')}"
+    assert parse_host_port(movies.url) == f"127.0.0.1:{ports.get_service_port('movies')}"
 
 
 @pytest.mark.parametrize(
@@ -45,13 +47,13 @@ def test_a_service_is_pointed_elsewhere_and_nothing_else_changes(tmp_path: Path)
     ],
 )
 def test_the_model_is_where_the_settings_say(chosen: Settings, url: str) -> None:
-    target = of_model(Config(), Ports(24000), chosen)
+    target = make_model_target(Config(), Ports(24000), chosen)
     assert target.url == url
     assert target.deadline_s == chosen.model_timeout_s
 
 
 def test_a_key_is_read_from_the_environment_when_it_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = load(written(tmp_path, {"services": {"weather": REAL}}))
+    config = load_config(written(tmp_path, {"services": {"weather": REAL}}))
     assert config.services["weather"].secret == ""
     monkeypatch.setenv("WEATHER_KEY", "abc")
     assert config.services["weather"].secret == "abc"
@@ -74,6 +76,6 @@ def test_a_key_is_read_from_the_environment_when_it_is_needed(tmp_path: Path, mo
 def test_a_slip_is_said_in_one_line(tmp_path: Path, data: Any, complaint: str) -> None:
     path = written(tmp_path, data)
     with pytest.raises(SettingError) as error:
-        load(path)
+        load_config(path)
     assert str(error.value).startswith(f"{path}: {complaint}")
     assert "\n" not in str(error.value)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.agent.display import Plain
+from chaoslab.agent.display import PlainDisplay
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.reports.progress import LiveRun
 from tests.agent.session_parts import Told, no, says, session
@@ -16,8 +16,8 @@ stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 def lines(told: Told) -> list[str]:
     watched = LiveRun()
-    watched.take(told.history.records)
-    return list(watched.ended())
+    watched.add_records(told.history.records)
+    return list(watched.describe_ended_trials())
 
 
 def test_a_wrong_answer_is_an_answer_and_its_faults_are_named(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_what_is_left_is_said_when_the_watching_ends(tmp_path: Path, capsys: pyt
     folder.mkdir()
 
     async def watched() -> None:
-        screen = asyncio.ensure_future(Plain(folder).watch(60.0))
+        screen = asyncio.ensure_future(PlainDisplay(folder).show_progress(60.0))
         await asyncio.sleep(0)
         for name, lines in logs.items():
             (folder / name).write_bytes(lines)

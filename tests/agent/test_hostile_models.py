@@ -208,7 +208,9 @@ def test_nothing_of_it_is_seen_on_the_terminal_but_which_prompts_failed(tmp_path
     assert [line.split()[2] for line in done.stdout.splitlines() if line.startswith("trial ")] == [
         "no", "answered", "no", "no", "answered",
     ]  # fmt: skip
-    answers = [event.answer for _, event in History.read(tmp_path / "logs" / "latest").of(events.PromptFinished)]
+    answers = [
+        event.answer for _, event in History.read(tmp_path / "logs" / "latest").find_events(events.PromptFinished)
+    ]
     assert answers == ["", "half ? a face", "", "", "It is 42."]
     shown = chaoslab(tmp_path, "show", "latest")
     assert (shown.returncode, shown.stderr) == (0, "")

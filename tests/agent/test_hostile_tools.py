@@ -56,11 +56,11 @@ async def worked(
     settings = Settings(**{"tool_limit": 0, "fallback": "none", **chosen})  # type: ignore[arg-type]
     config = Config(retry_wait_s=0.001)
     toolbox = Toolbox(lab.client, seam.targets, {"calculator": SERVICE}, config, settings, seam.log, system)
-    with seam.trial(TrialId(lab.run.name, 1)):
+    with seam.open_trial(TrialId(lab.run.name, 1)):
         for _ in range(uses):
             before, logged = server.sent, len(finished(lab))
             try:
-                said = await toolbox.use(SERVICE, SERVICE.tools[0], {"expression": "6*7"})
+                said = await toolbox.call_tool(SERVICE, SERVICE.tools[0], {"expression": "6*7"})
             except ToolException as error:
                 said = str(error)
             made.append(Use(said, finished(lab)[logged:], server.sent - before))
@@ -91,7 +91,7 @@ def used_virtually(folder: Path, *answers: Answer, uses: int) -> list[Use]:
 
 
 def finished(lab: Bench | virtual_parts.Bench) -> list[events.CallFinished]:
-    return [event for _, event in History.read(lab.run.folder).of(events.CallFinished)]
+    return [event for _, event in History.read(lab.run.folder).find_events(events.CallFinished)]
 
 
 NOT_HTTP = "an answer that is not HTTP as it should be"

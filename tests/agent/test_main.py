@@ -24,9 +24,9 @@ from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.seams.http.tags import Target
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import Health, LabDown
-from chaoslab.worlds.local import Local
+from chaoslab.worlds.local import LocalWorld
 from tests import warm
 from tests.cli_parts import command, free_base, warm_parts
 from tests.seams.lab_parts import NOW, embedded, eventually, managed, said, site
@@ -40,27 +40,32 @@ def base() -> int:
 
 
 @contextlib.contextmanager
-def lab(folder: Path, base: int) -> Iterator[Local]:
+def lab(folder: Path, base: int) -> Iterator[LocalWorld]:
     """Everything but the agent, as processes."""
     (folder / "out").mkdir()
     chosen = Settings(base_port=base, toxic_prob=0.2, latency_ms=5, error_prob=0.0)
-    world = Local(
-        Ports(base), folder / "logs", folder / "state.db", folder / "out", settings.child_environment(chosen), system
+    world = LocalWorld(
+        Ports(base),
+        folder / "logs",
+        folder / "state.db",
+        folder / "out",
+        settings.build_child_environment(chosen),
+        system,
     )
     with world:
         with warm_parts():
-            world.start(now=NOW, toxiproxy=True, model=True)
+            world.start_services(now=NOW, toxiproxy=True, model=True)
         yield world
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalWorld]:
     """One for the tests that leave it whole: each has a run of its own, the latest."""
     with lab(tmp_path_factory.mktemp("up"), free_base()) as world:
         yield world
 
 
-def agent(world: Local, *more: str, really: bool = False) -> subprocess.Popen[str]:
+def agent(world: LocalWorld, *more: str, really: bool = False) -> subprocess.Popen[str]:
     """`really`: with a start of Python itself, whose imports go on while the run begins."""
     places = ("--logs", str(world.logs), "--state", str(world.state))
     (world.logs / "latest").unlink(missing_ok=True)
@@ -79,7 +84,7 @@ def many_prompts(folder: Path, count: int) -> Path:
     return path
 
 
-def state_of(world: Local) -> str:
+def state_of(world: LocalWorld) -> str:
     """The state in which the latest run was left."""
     with contextlib.closing(sqlite3.connect(world.state)) as db:
         runs: dict[str, str] = dict(db.execute("SELECT run, state FROM runs").fetchall())
@@ -106,7 +111,7 @@ def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, b
         assert words.startswith("the lab is down: ")
         assert words.count("\n") == 1, words
         history = History.read(world.logs / "latest")
-        finished = history.first(events.RunFinished)
+        finished = history.find_first_event(events.RunFinished)
         assert finished is not None
         assert finished.reason == "lab_down"
         assert finished.processed < finished.received
@@ -127,18 +132,18 @@ class Leaping(SystemClock):
 
 def open_run(folder: Path, healthy: str, clock: SystemClock) -> tuple[str, str]:
     """Tries to open a run; the words with which that failed, and the state in which the run was left."""
-    from chaoslab.agent.command import _open
+    from chaoslab.agent.command import _open_lanes
 
     run = Run.create(folder / "logs", now=NOW)
     targets = {"weather": Target("weather", "http://127.0.0.1:9", ("127.0.0.1", 1), 1.0)}
-    with contextlib.closing(Control(folder / "state.db")) as control:
+    with contextlib.closing(ControlDatabase(folder / "state.db")) as control:
 
         async def asked() -> Health:
             return Health(healthy)
 
         with pytest.raises(LabDown) as down:
-            asyncio.run(_open(run, control, Plan(1).to_json(), targets, clock, asked))
-        return str(down.value), control.run_state(run.name)[0]
+            asyncio.run(_open_lanes(run, control, Plan(1).to_json(), targets, clock, asked))
+        return str(down.value), control.get_run_state(run.name)[0]
 
 
 def test_a_manager_that_is_not_there_is_not_waited_for_for_ever(tmp_path: Path) -> None:
@@ -150,7 +155,7 @@ def test_a_run_that_gets_no_lanes_is_not_left_asked(tmp_path: Path) -> None:
 
 
 def test_a_run_is_not_done_before_the_manager_has_written_down_its_last_lane(tmp_path: Path) -> None:
-    from chaoslab.agent.command import _wait_until_settled
+    from chaoslab.agent.command import _wait_for_pending_lanes
 
     class Manager(Leaping):
         """Heals the lane while the agent waits."""
@@ -158,26 +163,26 @@ def test_a_run_is_not_done_before_the_manager_has_written_down_its_last_lane(tmp
         async def asleep(self, delay_s: float) -> None:
             await super().asleep(delay_s)
             if self.now_s > 1:
-                manager.healed(row)
+                manager.mark_call_healed(row)
 
     with (
-        contextlib.closing(Control(tmp_path / "state.db")) as control,
-        contextlib.closing(Control(tmp_path / "state.db")) as manager,
+        contextlib.closing(ControlDatabase(tmp_path / "state.db")) as control,
+        contextlib.closing(ControlDatabase(tmp_path / "state.db")) as manager,
     ):
-        control.open_run("r1", plan={}, targets={})
-        manager.set_run("r1", "ready")
-        row = control.ask("r1", Call("weather", "t", "p1.r1", 1, 1), deadline_s=1)
-        control.done(row, {})
+        control.request_run_setup("r1", plan={}, targets={})
+        manager.set_run_state("r1", "ready")
+        row = control.request_call_address("r1", Call("weather", "t", "p1.r1", 1, 1), deadline_s=1)
+        control.mark_call_done(row, {})
         clock = Manager()
-        asyncio.run(_wait_until_settled(control, "r1", clock))
+        asyncio.run(_wait_for_pending_lanes(control, "r1", clock))
         assert clock.now_s > 1
-        control.done(row, {})
+        control.mark_call_done(row, {})
         with pytest.raises(LabDown, match="has not said what became of the last lane"):
-            asyncio.run(_wait_until_settled(control, "r1", Leaping()))
-        manager.healed(row)
-        manager.set_run("r1", "failed", error="manager.log cannot be written")
+            asyncio.run(_wait_for_pending_lanes(control, "r1", Leaping()))
+        manager.mark_call_healed(row)
+        manager.set_run_state("r1", "failed", error="manager.log cannot be written")
         with pytest.raises(LabDown, match=r"manager\.log cannot be written"):
-            asyncio.run(_wait_until_settled(control, "r1", Leaping()))
+            asyncio.run(_wait_for_pending_lanes(control, "r1", Leaping()))
 
 
 def test_lanes_that_cannot_be_made_end_the_run_before_it_begins(tmp_path: Path) -> None:
@@ -188,7 +193,7 @@ def test_lanes_that_cannot_be_made_end_the_run_before_it_begins(tmp_path: Path) 
         assert state == "over"
 
 
-def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, up: Local) -> None:
+def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, up: LocalWorld) -> None:
     answer = said({"expression": "17 * 24", "result": 9, "text": "9"})
     with site(lambda _: answer) as other:
         config = tmp_path / "config.json"
@@ -199,28 +204,28 @@ def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, up: Lo
         assert process.returncode == 0, words
         (heard,) = other.heard
         assert (heard.method, heard.path, heard.headers["host"]) == ("POST", "/calculate", other.address)
-        (finished,) = [event for _, event in History.read(up.logs / "latest").of(events.PromptFinished)]
+        (finished,) = [event for _, event in History.read(up.logs / "latest").find_events(events.PromptFinished)]
         assert "9" in finished.answer
         assert "408" not in finished.answer
 
 
-def test_a_run_from_start_to_end(tmp_path: Path, up: Local) -> None:
+def test_a_run_from_start_to_end(tmp_path: Path, up: LocalWorld) -> None:
     process = agent(up, "--prompts", str(many_prompts(tmp_path, 3)), "TOXIC_PROB=0.5", "SEED=3")
     words = process.communicate(timeout=LONG_S)
     assert process.returncode == 0, words
     history = History.read(up.logs / "latest")
-    answers = [event.answer for _, event in history.of(events.PromptFinished)]
+    answers = [event.answer for _, event in history.find_events(events.PromptFinished)]
     assert [n in answer for n, answer in zip(("408", "432", "456"), answers, strict=True)] == [True] * 3
-    armed = [event for _, event in history.of(events.FaultArmed)]
+    armed = [event for _, event in history.find_events(events.FaultArmed)]
     assert armed
-    assert len(list(history.of(events.FaultHealed))) == len(armed)
-    started = history.first(events.RunStarted)
+    assert len(list(history.find_events(events.FaultHealed))) == len(armed)
+    started = history.find_first_event(events.RunStarted)
     assert started is not None
     assert (started.seed, started.now, started.settings["TOXIC_PROB"]) == (3, NOW, 0.5)
     assert state_of(up) == "over"
 
 
-def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, up: Local) -> None:
+def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, up: LocalWorld) -> None:
     process = agent(up, "--prompts", str(many_prompts(tmp_path, 2000)))
     log = up.logs / "latest" / "info.log"
     eventually(
@@ -230,7 +235,7 @@ def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, up: Local) -
     process.send_signal(signal.SIGINT)
     words = process.communicate(timeout=LONG_S)[1]
     assert (process.returncode, words) == (130, "")
-    finished = History.read(up.logs / "latest").first(events.RunFinished)
+    finished = History.read(up.logs / "latest").find_first_event(events.RunFinished)
     assert finished is not None
     assert finished.reason == "interrupted"
     assert 0 < finished.processed < finished.received
@@ -238,7 +243,7 @@ def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, up: Local) -
 
 @pytest.mark.parametrize("numbers", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM, signal.SIGINT)])
 def test_a_run_that_was_begun_is_ended_however_soon_it_is_interrupted(
-    tmp_path: Path, up: Local, numbers: tuple[signal.Signals, ...]
+    tmp_path: Path, up: LocalWorld, numbers: tuple[signal.Signals, ...]
 ) -> None:
     process = agent(up, "--prompts", str(many_prompts(tmp_path, 2000)), really=True)
     log = up.logs / "latest" / "info.log"
@@ -250,7 +255,7 @@ def test_a_run_that_was_begun_is_ended_however_soon_it_is_interrupted(
         process.send_signal(number)
     words = process.communicate(timeout=LONG_S)[1]
     assert (process.returncode, words) == (130, "")
-    finished = History.read(up.logs / "latest").first(events.RunFinished)
+    finished = History.read(up.logs / "latest").find_first_event(events.RunFinished)
     assert finished is not None
     assert finished.reason == "interrupted"
     assert state_of(up) == "over"
@@ -262,7 +267,7 @@ def test_a_signal_that_is_held_back_until_it_can_be_heard_ends_it_before_it_begi
     process = subprocess.Popen(
         (sys.executable, "-m", "chaoslab", "agent", "--logs", str(tmp_path / "logs"), "--state",
          str(tmp_path / "state.db")),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings.child_environment(Settings()),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=settings.build_child_environment(Settings()),
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]),
     )  # fmt: skip
     process.send_signal(signal.SIGTERM)

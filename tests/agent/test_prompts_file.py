@@ -12,21 +12,21 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
-from chaoslab.agent.prompts import Lookup, Prompt, at, dated, load
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.agent.prompts import Lookup, Prompt, fill_dates, get_value_at_path, load_prompts
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.base.identity import TrialId
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.events import PromptFinished, PromptStarted
-from chaoslab.core.service_spec import ServiceSpec, ToolSpec, fill
+from chaoslab.core.service_spec import ServiceSpec, ToolSpec, fill_template
 from chaoslab.flask_tools.app import create_app
-from chaoslab.model._chat import answer
+from chaoslab.model._chat import answer_conversation
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 
-PROMPTS = load()
+PROMPTS = load_prompts()
 DAYS = ("2026-06-01T09:00:00Z", "2026-11-20T15:00:00Z", "2027-02-27T23:30:00Z")
 
 
@@ -43,10 +43,10 @@ class Bench:
     def call(self, name: str, arguments: dict[str, Any], trial: TrialId) -> str:
         """A tool's reply as the agent would hand it to the model."""
         service, tool = self.tools[name]
-        path = "/".join(quote(str(fill(part, arguments)), safe="") for part in tool.path.split("/"))
-        body = None if tool.body is None else fill(tool.body, arguments)
+        path = "/".join(quote(str(fill_template(part, arguments)), safe="") for part in tool.path.split("/"))
+        body = None if tool.body is None else fill_template(tool.body, arguments)
         reply = self.clients[service.name].open(
-            path, method=tool.method, query_string=dict(fill(tool.query, arguments)), json=body,
+            path, method=tool.method, query_string=dict(fill_template(tool.query, arguments)), json=body,
             headers={"X-Trial": trial.header},
         )  # fmt: skip
         if reply.status_code >= 400:
@@ -55,8 +55,14 @@ class Bench:
 
     def fact(self, fact: str | list[str] | Lookup, trial: TrialId) -> list[str]:
         if isinstance(fact, Lookup):
-            return [str(at(json.loads(self.call(fact.tool, dated(fact.arguments, self.now), trial)), fact.path))]
-        spellings: list[str] = dated([fact] if isinstance(fact, str) else fact, self.now)
+            return [
+                str(
+                    get_value_at_path(
+                        json.loads(self.call(fact.tool, fill_dates(fact.arguments, self.now), trial)), fact.path
+                    )
+                )
+            ]
+        spellings: list[str] = fill_dates([fact] if isinstance(fact, str) else fact, self.now)
         return spellings
 
     def ask(self, prompt: str, trial: TrialId) -> str:
@@ -71,7 +77,7 @@ class Bench:
             for _, t in self.tools.values()
         ]
         for _ in range(10):
-            reply = answer(messages, offered)
+            reply = answer_conversation(messages, offered)
             if not reply.tool_calls:
                 return reply.content
             asked = [
@@ -109,10 +115,14 @@ def test_every_shipped_prompt_is_answered_correctly_on_any_day_and_all_ten_tools
             trial = TrialId(bench.run.name, index, 1)
             truth = TrialId(bench.run.name, index, 1, truth=True)
             facts = [bench.fact(fact, truth) for fact in prompt.facts]
-            effects = dated(prompt.effects, bench.now)
+            effects = fill_dates(prompt.effects, bench.now)
             log.write(
                 PromptStarted(
-                    prompt_index=index, prompt=prompt.prompt, facts=facts, effects=effects, stated=prompt.stated
+                    prompt_index=index,
+                    prompt=prompt.prompt,
+                    facts=facts,
+                    effects=effects,
+                    stated=prompt.has_facts_or_effects,
                 ),
                 trial=trial.key,
             )
@@ -125,7 +135,7 @@ def test_every_shipped_prompt_is_answered_correctly_on_any_day_and_all_ten_tools
             )
             verdicts[trial.key] = (prompt.prompt, said)
     history = History.read(bench.run.folder)
-    judged = {key: judge(history, key) for key in verdicts}
+    judged = {key: judge_trial(history, key) for key in verdicts}
     assert {verdicts[key]: verdict.why for key, verdict in judged.items() if verdict.outcome != Outcome.CORRECT} == {}
     assert bench.used == set(bench.tools)
 

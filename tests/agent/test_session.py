@@ -12,10 +12,10 @@ import pytest
 
 from chaoslab.agent.prompts import Prompt
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.analysis.verdict.table import Outcome, WorldState
-from chaoslab.base.clock import SystemClock, iso
+from chaoslab.base.clock import SystemClock, format_iso
 from chaoslab.core import events
 from chaoslab.core.conversation import turn, turns
 from chaoslab.core.exchange import Reply
@@ -152,7 +152,7 @@ def test_a_fact_that_nobody_tells_leaves_the_answer_unknown_and_the_effects_judg
     told = session(tmp_path, [says(f"42 on {NOW[:10]}")], prompts=[LEARNT], sums=lambda _: no(503))
     (started,) = told.of(events.PromptStarted)
     assert (started.facts, started.effects, started.stated) == ([[NOW[:10]]], [], True)
-    (verdict,) = judge_all(told.history).values()
+    (verdict,) = judge_all_trials(told.history).values()
     assert (verdict.outcome, verdict.world) == (Outcome.UNKNOWN, WorldState.AS_ASKED)
     assert verdict.why.endswith("cannot be judged: a stated fact could not be looked up by calculate")
 
@@ -264,7 +264,7 @@ def test_no_attempt_ends_before_it_began_whatever_the_wall_clock_says(tmp_path: 
     first, second = told.of(events.PromptAttempt)
     for attempt in (first, second):
         began = datetime.fromisoformat(attempt.start_time)
-        assert iso(began + timedelta(seconds=attempt.duration_s)) == attempt.end_time
+        assert format_iso(began + timedelta(seconds=attempt.duration_s)) == attempt.end_time
         assert attempt.duration_s >= 0
     assert second.start_time < first.start_time
     assert [event.duration_s >= 0 for event in told.of(events.PromptFinished)] == [True]
@@ -312,9 +312,9 @@ def test_what_somebody_asks_of_a_run_holds_from_its_next_trial_on(tmp_path: Path
     script = [SUM, says("It is 42."), SUM, says("I could not compute it.")]
     told = session(tmp_path, script, prompts=[ASKED, ASKED], sums=sums, tool_limit=0, error_targets=["calculator"])
     assert [(e.setting, e.was, e.chance) for e in told.of(events.ChanceSet)] == [("ERROR_PROB", 0.0, 1.0)]
-    assert {record.trial for record, _ in told.history.of(events.ChanceSet)} == {"p2.r1"}
-    assert {record.trial for record, _ in told.history.of(events.FaultWitnessed)} == {"p2.r1"}
-    (warned,) = RunReport.build(told.history).warnings.value
+    assert {record.trial for record, _ in told.history.find_events(events.ChanceSet)} == {"p2.r1"}
+    assert {record.trial for record, _ in told.history.find_events(events.FaultWitnessed)} == {"p2.r1"}
+    (warned,) = RunReport.from_history(told.history).warnings.value
     assert "ERROR_PROB was 0 and was set to 1 while the run went on, from p2.r1 on" in str(warned)
 
 
@@ -328,9 +328,9 @@ def test_a_fault_is_switched_off_for_a_trial_and_on_again(tmp_path: Path) -> Non
         tmp_path, script, prompts=[ASKED] * 3, tool_limit=0, error_prob=1.0, error_targets=["calculator"],
         twin_of=next_one,
     )  # fmt: skip
-    assert [(record.trial, off.injections) for record, off in told.history.of(events.FaultsOff)] == [
+    assert [(record.trial, off.injections) for record, off in told.history.find_events(events.FaultsOff)] == [
         ("p2.r1", ["errors"])
     ]
-    assert {record.trial for record, _ in told.history.of(events.FaultWitnessed)} == {"p1.r1", "p3.r1"}
-    (warned,) = RunReport.build(told.history).warnings.value
+    assert {record.trial for record, _ in told.history.find_events(events.FaultWitnessed)} == {"p1.r1", "p3.r1"}
+    (warned,) = RunReport.from_history(told.history).warnings.value
     assert "'errors' was switched off while the run went on, in p2.r1" in str(warned)

@@ -13,7 +13,7 @@ import pytest
 from langchain_core.tools import ToolException
 
 from chaoslab.agent.config import Config, RealService
-from chaoslab.agent.tools import Toolbox, discover
+from chaoslab.agent.tools import Toolbox, discover_services
 from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import TrialId
 from chaoslab.config.settings import SettingError, Settings
@@ -62,7 +62,7 @@ class Desk:
     async def use(self, tool: str, **arguments: Any) -> str:
         service = SERVICES[self.name]
         found = next(t for t in service.tools if t.name == tool)
-        return await self.toolbox.use(service, found, arguments)
+        return await self.toolbox.call_tool(service, found, arguments)
 
     async def fails(self, tool: str, **arguments: Any) -> str:
         with pytest.raises(ToolException) as failure:
@@ -70,7 +70,7 @@ class Desk:
         return str(failure.value)
 
     def of(self, kind: Any) -> list[Any]:
-        return [event for _, event in self.lab.history().of(kind)]
+        return [event for _, event in self.lab.history().find_events(kind)]
 
     @property
     def keys(self) -> list[str]:
@@ -104,7 +104,7 @@ def with_tool(
             toolbox = Toolbox(
                 lab.client, lab.seam.targets, {name: service}, config, Settings(**chosen), lab.seam.log, clock
             )
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 yield Desk(lab, toolbox, heard, clock, name)
 
     async def run(url: str, address: str, heard: list[Heard]) -> None:
@@ -222,14 +222,14 @@ async def test_slacks_200_with_ok_false_is_an_error(desk: Desk) -> None:
 @pytest.mark.parametrize("arguments", [{}, {"expression": "1", "precision": 3}, {"expression": ["1"]}])
 @at_desk("calculator", FINE)
 async def test_bad_arguments_become_a_message_and_no_call(desk: Desk, *, arguments: Mapping[str, Any]) -> None:
-    (tool,) = desk.toolbox.tools()
+    (tool,) = desk.toolbox.build_tools()
     assert str(await tool.ainvoke(dict(arguments))).startswith("Error: bad arguments for calculate: ")
     assert desk.heard == []
 
 
 @at_desk("calculator", said({"error": {"message": "division by zero"}}, 400))
 async def test_a_failure_reaches_the_model_as_a_message(desk: Desk) -> None:
-    (tool,) = desk.toolbox.tools()
+    (tool,) = desk.toolbox.build_tools()
     assert "answered 400" in await tool.ainvoke({"expression": "1/0"})
 
 
@@ -283,7 +283,9 @@ async def test_arguments_cannot_leave_their_place_in_the_path(desk: Desk) -> Non
 @at_desk("weather", said({"main": {"temp": 21}}), plan=always("refused", "weather"))
 async def test_truth_is_asked_around_the_proxy_in_a_trial_of_its_own(desk: Desk) -> None:
     trial = TrialId(desk.lab.run.name, 1)
-    assert await desk.toolbox.truth("current_weather", {"city": "Lima"}, trial) == {"main": {"temp": 21}}
+    assert await desk.toolbox.fetch_value_past_proxies("current_weather", {"city": "Lima"}, trial) == {
+        "main": {"temp": 21}
+    }
     (heard,) = desk.heard
     assert heard.headers["x-trial"] == f"{trial.header}.truth"
     assert desk.of(events.CallStarted) == []
@@ -291,13 +293,16 @@ async def test_truth_is_asked_around_the_proxy_in_a_trial_of_its_own(desk: Desk)
 
 @at_desk("weather", said({"message": "busy"}, 503))
 async def test_a_truth_that_the_service_does_not_tell_is_none(desk: Desk) -> None:
-    assert await desk.toolbox.truth("current_weather", {"city": "Lima"}, TrialId(desk.lab.run.name, 1)) is None
+    assert (
+        await desk.toolbox.fetch_value_past_proxies("current_weather", {"city": "Lima"}, TrialId(desk.lab.run.name, 1))
+        is None
+    )
 
 
 def test_tools_are_learnt_from_the_services_themselves() -> None:
     async def ask() -> None:
         async with httpx.AsyncClient(trust_env=False) as client:
             with pytest.raises(SettingError, match="search does not say what it offers at"):
-                await discover(client, Config(), Ports(1))
+                await discover_services(client, Config(), Ports(1))
 
     asyncio.run(ask())

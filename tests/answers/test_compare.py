@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.compare import Likeness, compare_answers
 
 SAME, OTHER, UNCLEAR = Likeness
 PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
@@ -39,7 +39,7 @@ PRICE, DAY = "The price is 1200 euros.", "The demo is on 7 March 2026."
 )
 def test_another_notation_is_the_same_for_certain(twin: str, answer: str) -> None:
     for pair in ((twin, answer), (answer, twin)):
-        found = compare(*pair)
+        found = compare_answers(*pair)
         assert found.likeness is SAME, found.text
 
 
@@ -130,7 +130,7 @@ CHANGED = [
 @pytest.mark.parametrize(("twin", "answer"), CHANGED)
 def test_another_meaning_is_never_the_same(twin: str, answer: str) -> None:
     for pair in ((twin, answer), (answer, twin)):
-        found = compare(*pair)
+        found = compare_answers(*pair)
         assert found.likeness is not SAME, found.text
 
 
@@ -146,7 +146,7 @@ def test_another_meaning_is_never_the_same(twin: str, answer: str) -> None:
     ],
 )
 def test_equal_words_with_other_numbers_are_other_for_certain(twin: str, answer: str, said: str) -> None:
-    found = compare(twin, answer)
+    found = compare_answers(twin, answer)
     assert (found.likeness, said in found.text) == (OTHER, True), found.text
 
 
@@ -199,23 +199,23 @@ def test_equal_words_with_other_numbers_are_other_for_certain(twin: str, answer:
     ],
 )
 def test_what_may_be_read_in_two_ways_is_neither_the_same_nor_other_for_certain(twin: str, answer: str) -> None:
-    found = compare(twin, answer)
+    found = compare_answers(twin, answer)
     assert found.likeness is UNCLEAR, found.text
 
 
 def test_a_number_of_the_effects_that_were_done_contradicts_nothing() -> None:
     twin, answer = "Booked as 4711.", "Booked as 4712."
-    assert compare(twin, answer).likeness is OTHER
-    assert compare(twin, answer, known="4712").likeness is not OTHER
+    assert compare_answers(twin, answer).likeness is OTHER
+    assert compare_answers(twin, answer, known="4712").likeness is not OTHER
     twin, answer = '{"id": 4711}', '{"id": 4712}'
-    assert compare(twin, answer).likeness is OTHER
-    assert compare(twin, answer, known="4712").likeness is UNCLEAR
+    assert compare_answers(twin, answer).likeness is OTHER
+    assert compare_answers(twin, answer, known="4712").likeness is UNCLEAR
 
 
 @pytest.mark.parametrize("other", ["7", "null", "[7]", "true"])
 def test_a_text_and_another_kind_of_value_are_no_same_text_either_way_round(other: str) -> None:
     for twin, given in ((f'{{"a": {other}}}', '{"a": "x"}'), ('{"a": "x"}', f'{{"a": {other}}}')):
-        found = compare(twin, given)
+        found = compare_answers(twin, given)
         assert (found.likeness, found.text.startswith("a is ")) == (Likeness.UNCLEAR, True)
 
 
@@ -231,9 +231,9 @@ def test_a_text_and_another_kind_of_value_are_no_same_text_either_way_round(othe
     ],
 )
 def test_an_unclear_answer_is_told_by_its_values(twin: str, answer: str, same_values: bool, text: str) -> None:
-    found = compare(twin, answer)
+    found = compare_answers(twin, answer)
     assert (found.likeness, found.same_values, found.text) == (UNCLEAR, same_values, text)
 
 
 def test_a_value_of_the_prompt_is_not_lacking() -> None:
-    assert compare("Order 17 costs 30.", "It is 30.", asked="Order 17?").same_values
+    assert compare_answers("Order 17 costs 30.", "It is 30.", asked="Order 17?").same_values

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.analysis.answers.hint import find_admission
+from chaoslab.analysis.answers.hint import find_failure_admission
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ from chaoslab.analysis.answers.hint import find_admission
     ],
 )
 def test_the_first_sentence_that_seems_to_admit_something_is_the_hint(answer: str, hint: str) -> None:
-    assert find_admission(answer) == hint
+    assert find_failure_admission(answer) == hint
 
 
 def test_a_sentence_of_the_twins_is_no_hint() -> None:
     said = "The gift card could not be combined."
-    assert find_admission(f"Done. {said}", f"All well. {said}") == ""
+    assert find_failure_admission(f"Done. {said}", f"All well. {said}") == ""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.answers.hint import find_admission
-from chaoslab.analysis.answers.values import contains_spelling
+from chaoslab.analysis.answers.compare import Likeness, compare_answers
+from chaoslab.analysis.answers.hint import find_failure_admission
+from chaoslab.analysis.answers.values import contains_any_spelling
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from chaoslab.analysis.answers.values import contains_spelling
     ids=lambda text: text[:9],
 )  # fmt: skip
 def test_an_answer_of_any_length_is_read(text: str) -> None:
-    assert not contains_spelling(["no such fact"], text)
-    assert not find_admission(text)
-    assert compare(text, text[:-1]).likeness is Likeness.UNCLEAR
-    assert compare(text, text).likeness is Likeness.SAME
+    assert not contains_any_spelling(["no such fact"], text)
+    assert not find_failure_admission(text)
+    assert compare_answers(text, text[:-1]).likeness is Likeness.UNCLEAR
+    assert compare_answers(text, text).likeness is Likeness.SAME

@@ -10,10 +10,11 @@ from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.exchange import Reply
 from chaoslab.core.fault import Fault
-from chaoslab.core.stream import WatchedPipe, data_of, json_of
+from chaoslab.core.stream import WatchedPipe, get_event_data, parse_event_json
 from chaoslab.model._chat import ChatReply as ModelReply
 from chaoslab.model._chat import ToolCall
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
+from chaoslab.model.formats.bedrock import Bedrock
 from chaoslab.model.formats.common import Chat, Format, ModelAnswer
 from chaoslab.model.formats.gemini import Gemini
 from chaoslab.model.formats.openai_chat import OpenaiChat
@@ -59,6 +60,12 @@ def _gemini(text: str, *args: dict[str, Any]) -> dict[str, Any]:
     return {"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
 
 
+def _bedrock(text: str, *inputs: dict[str, Any]) -> dict[str, Any]:
+    uses = [{"toolUse": {"toolUseId": f"t_{n}", "name": NAME, "input": each}} for n, each in enumerate(inputs)]
+    message = {"role": "assistant", "content": [*([{"text": text}] if text else ()), *uses]}
+    return {"output": {"message": message}, "stopReason": "tool_use" if inputs else "end_turn"}
+
+
 CITIES = {"city": "Oslo", "unit": "C"}, {"city": "Paris", "unit": "C"}
 """The arguments of the two calls."""
 FORMATS: dict[str, tuple[Dialog, dict[str, Any], dict[str, Any]]] = {
@@ -68,6 +75,10 @@ FORMATS: dict[str, tuple[Dialog, dict[str, Any], dict[str, Any]]] = {
     "gemini": (Gemini.dialog, _gemini(TEXT), _gemini("", *CITIES)),
 }
 """The dialog, an answer in words, and one with two calls."""
+WHOLE = FORMATS | {
+    "bedrock": (Bedrock.dialog, _bedrock(TEXT), _bedrock("", *CITIES)),
+}
+"""With those whose streams are not told anew here."""
 API: dict[str, Format] = {
     "chat": OpenaiChat(), "responses": OpenaiResponses(), "anthropic": AnthropicMessages(), "gemini": Gemini()
 }  # fmt: skip
@@ -75,12 +86,15 @@ API: dict[str, Format] = {
 
 def met(fault: ChangedAnswer, name: str, *, calls: bool) -> tuple[Meeting, AnswerContent]:
     """A call to a model of this format with the fault in its way, and what its caller was told."""
-    dialog, words, asks = FORMATS[name]
+    dialog, words, asks = WHOLE[name]
     meeting = meet(fault, Target(reply=answer(asks if calls else words)), call=replace(CALL, dialog=dialog))
     assert meeting.reply is not None
-    said = dialog.answers.said(meeting.reply.value)
+    said = dialog.answers.extract_content(meeting.reply.value)
     assert said is not None
     return meeting, said
+
+
+ENDS = {"anthropic": "stop_reason", "bedrock": "stopReason"}
 
 
 def ended(name: str, meeting: Meeting) -> str:
@@ -89,8 +103,8 @@ def ended(name: str, meeting: Meeting) -> str:
     value = meeting.reply.value
     if name == "responses":
         return str((value.get("incomplete_details") or {}).get("reason") or value["status"])
-    if name == "anthropic":
-        return str(value["stop_reason"])
+    if name in ENDS:
+        return str(value[ENDS[name]])
     return str(value["choices"][0]["finish_reason"] if name == "chat" else value["candidates"][0]["finishReason"])
 
 
@@ -99,12 +113,14 @@ def streamed(name: str, text: str, *calls: dict[str, Any], usage: bool = False) 
     native = {"model": "m", "messages": [], "stream": True, "stream_options": {"include_usage": usage}}
     chat = Chat("m", [], [], native, b"asked", events=True)
     made = tuple(ToolCall(f"call_{number}", NAME, arguments) for number, arguments in enumerate(calls))
-    return list(API[name].stream(ModelAnswer(chat, ModelReply(text, made), 1)))
+    return list(API[name].stream_answer(ModelAnswer(chat, ModelReply(text, made), 1)))
 
 
 def spoken(name: str, events: Sequence[bytes]) -> AnswerContent:
     """The content of a streamed answer."""
-    said = FORMATS[name][0].answers.content_of([json_of(event) for event in events if data_of(event)])
+    said = FORMATS[name][0].answers.extract_stream_content(
+        [parse_event_json(event) for event in events if get_event_data(event)]
+    )
     assert said is not None
     return said
 

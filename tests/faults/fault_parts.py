@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.core.chain import ActiveFault, Driver, at_once, chain, play
+from chaoslab.core.chain import ActiveFault, Driver, nest_flows, run_flow, run_synchronously
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, TrialContext, UserActs
 from chaoslab.core.fault import Fault
@@ -38,11 +38,11 @@ class Attempt:
         if delay_s >= left_s:
             raise Failure("timed_out")
 
-    def ahead(self, by_s: float) -> str:
+    def advance_clock(self, by_s: float) -> str:
         self.ahead_s += by_s
         return self.clock if self.sent else ""
 
-    def act_for_user(self, step: UserActs) -> bool:
+    def perform_user_act(self, step: UserActs) -> bool:
         self.deeds.append(step)
         return self.user_acts
 
@@ -66,7 +66,7 @@ class Target(Attempt):
 
 def played(flow: Flow, driver: Driver) -> Reply:
     """The reply that `play` gets with a driver that never really waits."""
-    return at_once(play(flow, driver))
+    return run_synchronously(run_flow(flow, driver))
 
 
 @dataclass
@@ -94,7 +94,7 @@ def meet(fault: Fault, target: Target | None = None, *, call: Call = CALL, **con
     reply: Reply | None = None
     error: str | None = None
     try:
-        reply = played(chain([lambda _: active], call), target)
+        reply = played(nest_flows([lambda _: active], call), target)
     except Failure as failure:
         error = failure.kind
     seen = Observation(

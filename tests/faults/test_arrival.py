@@ -11,7 +11,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.exchange import Arrival
-from chaoslab.core.fault import Fault, load
+from chaoslab.core.fault import Fault, load_fault
 from chaoslab.execution import _arrival as arrival
 from chaoslab.faults.network.bandwidth import Bandwidth
 from chaoslab.faults.network.latency import Latency
@@ -28,17 +28,17 @@ OF_BYTES = ["bandwidth", "limit_data", "slicer", "slow_close"]
 
 @pytest.mark.parametrize("name", [*OF_BYTES, "jitter", "latency", "reset_peer", "slow_chunks", "timeout"])
 def test_what_arrives_is_what_the_page_says(name: str) -> None:
-    assert arrival.describe_difference(name, 1) == ""
+    assert arrival.describe_piece_mismatch(name, 1) == ""
 
 
 @pytest.mark.parametrize("name", OF_BYTES)
 def test_the_check_finds_a_wire_that_passes_all_bytes_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ServiceAttempt, "wire", lambda *_: None)
-    assert arrival.describe_difference(name, 1)
+    monkeypatch.setattr(ServiceAttempt, "make_fault_wire", lambda *_: None)
+    assert arrival.describe_piece_mismatch(name, 1)
 
 
 def test_a_fault_whose_page_says_nothing_of_pieces_is_not_compared() -> None:
-    assert arrival.describe_difference("lost_reply", 1) is None
+    assert arrival.describe_piece_mismatch("lost_reply", 1) is None
 
 
 WHOLE = b"0123456789"
@@ -100,7 +100,11 @@ def met(name: str, **given: Any) -> tuple[list[bytes], str, list[str]]:
     faults = [lab.inject(name, "ollama.test", **given)]
     trial = lab.run(agent, "go", services={"ollama.test": Chat()}, faults=faults, twin=False)
     *pieces, end = trial.answer
-    return [bytes.fromhex(piece) for piece in pieces], end, [e.evidence for _, e in trial.history.of(FaultWitnessed)]
+    return (
+        [bytes.fromhex(piece) for piece in pieces],
+        end,
+        [e.evidence for _, e in trial.history.find_events(FaultWitnessed)],
+    )
 
 
 def test_a_slicer_cuts_lines_and_characters_in_two() -> None:
@@ -144,4 +148,4 @@ def test_an_error_in_a_stream_of_lines_is_a_line() -> None:
 def test_a_fault_of_values_reads_the_lines_as_one_answer() -> None:
     pieces, end, evidence = met("malformed_json")
     assert (len(pieces), end, len(evidence)) == (1, "", 1)
-    assert load("malformed_json").leaves == "garbage"
+    assert load_fault("malformed_json").leaves == "garbage"

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 
 HOST = "api.openai.com"
@@ -45,7 +45,7 @@ def test_a_slow_line_takes_its_time_for_all_bytes_of_a_stream(name: str, given: 
     slow_s = least_s(int(trial.answer.split()[0]))
     most_s = 3 * slow_s if name == "slicer" else slow_s  # it halves each part, head and framing too, until it fits
     assert slow_s <= trial.seconds <= most_s + trial.twin.seconds + 1.0
-    assert len(list(trial.history.of(FaultWitnessed))) == 1
+    assert len(list(trial.history.find_events(FaultWitnessed))) == 1
 
 
 @pytest.mark.parametrize("limit", [300, 2000])
@@ -54,23 +54,23 @@ def test_a_limit_of_data_breaks_a_stream_off_after_its_bytes(limit: int) -> None
     assert "Error after" in trial.answer
     got = int(trial.answer.split()[2])
     assert limit - 300 < got < limit  # the head counts too
-    assert len(list(trial.history.of(FaultWitnessed))) == 1
+    assert len(list(trial.history.find_events(FaultWitnessed))) == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")
 def test_a_limit_that_a_stream_never_reaches_changes_nothing() -> None:
     trial = run("limit_data", bytes=10**6)
     assert trial.outcome is lab.Outcome.CORRECT
-    assert not list(trial.history.of(FaultInjected))
+    assert not list(trial.history.find_events(FaultInjected))
 
 
 def test_a_fault_that_was_injected_and_that_nobody_saw_makes_a_trial_invalid() -> None:
     """The line is so fast that no watch could tell."""
     trial = run("bandwidth", rate_kb_s=10**6)
-    assert list(trial.history.of(FaultInjected))
+    assert list(trial.history.find_events(FaultInjected))
     found = (trial.outcome, trial.why)
     assert found == (lab.Outcome.INVALID, f"bandwidth was injected on {HOST} 1.1, and its caller saw nothing of it")
-    assert judge_all(trial.history) == {trial.key: trial.verdict}, "in a report as in Python"
+    assert judge_all_trials(trial.history) == {trial.key: trial.verdict}, "in a report as in Python"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -88,4 +88,6 @@ def test_a_line_is_met_by_a_client_whose_answer_has_more_of_a_head_than_the_serv
 
     fault = lab.inject(name, "shop", **given)
     trial = lab.run(agent, "go", services={"shop": shop}, faults=[fault], effects=None, twin=False)
-    assert len(list(trial.history.of(FaultInjected))) == len(list(trial.history.of(FaultWitnessed))) == 1
+    assert (
+        len(list(trial.history.find_events(FaultInjected))) == len(list(trial.history.find_events(FaultWitnessed))) == 1
+    )

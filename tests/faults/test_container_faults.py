@@ -3,11 +3,11 @@
 import pytest
 
 import chaoslab as lab
-from chaoslab.config.scenario import from_settings
+from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.exchange import Observation
-from chaoslab.core.fault import load, trait
-from chaoslab.core.inject import check
+from chaoslab.core.fault import get_trait, load_fault
+from chaoslab.core.inject import check_injections
 from chaoslab.faults.process.container_out_of_memory import ContainerOutOfMemory
 from chaoslab.faults.process.container_partitioned import ContainerPartitioned
 from chaoslab.faults.process.container_restarted import ContainerRestarted
@@ -21,16 +21,18 @@ ENGINES = ("container_partitioned", "container_throttled", "container_out_of_mem
 def test_a_world_without_an_engine_refuses_it_in_a_line(name: str) -> None:
     for world in ("local", "virtual"):
         with pytest.raises(SettingError, match=f"FAULTS names {name}, which is done by a container's engine: use "):
-            from_settings(Settings(faults=((f"{name}@weather", 0.1),), world=world))
-    assert from_settings(Settings(faults=((f"{name}@weather", 0.1),), world="compose")).of_process == ("weather",)
+            plan_from_settings(Settings(faults=((f"{name}@weather", 0.1),), world=world))
+    assert plan_from_settings(Settings(faults=((f"{name}@weather", 0.1),), world="compose")).outage_targets == (
+        "weather",
+    )
     with pytest.raises(ValueError, match=f"^{name} is done by a container's engine"):
-        check([lab.inject(name, "weather")], ["weather"])
+        check_injections([lab.inject(name, "weather")], ["weather"])
 
 
 def test_a_restart_has_a_counterpart_in_every_world() -> None:
-    assert not trait(load("container_restarted"), "of_container")
+    assert not get_trait(load_fault("container_restarted"), "of_container")
     for world in ("local", "compose"):
-        plan = from_settings(Settings(faults=(("container_restarted@weather", 1.0),), world=world))
+        plan = plan_from_settings(Settings(faults=(("container_restarted@weather", 1.0),), world=world))
         assert [each.name for each in plan.injections if each.of_process] == ["container_restarted@weather"]
     assert ContainerRestarted().outage().how == "killed"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.core.dialog import collect_text, tool_results
+from chaoslab.core.dialog import collect_text, find_tool_results
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Fault
 from chaoslab.faults.context.circular_reference import CircularReference
@@ -100,7 +100,7 @@ def test_the_wishes_stay_and_the_deeds_vanish(form: str) -> None:
 def test_a_provider_takes_it_and_no_older_deed_is_left(call: Call) -> None:
     met, sent = met_by(CompactContext(), call)
     assert accepted(call, sent)
-    units = [unit for unit in call.dialog.units(call.value) if unit.free]
+    units = [unit for unit in call.dialog.group_messages(call.value) if unit.is_removable]
     older = [message for unit in units[:-1] for message in unit.messages]
     assert met.injected == any(call.dialog.role(message) != "user" for message in older)
     if met.injected:
@@ -146,7 +146,7 @@ def test_what_is_left_is_in_order_and_a_provider_takes_it(call: Call, part: floa
     rest = iter(given_)
     assert all(message in rest for message in sent)
     assert sent[-1] == given_[-1]
-    assert met.injected == (sum(unit.free for unit in call.dialog.units(call.value)) >= 3)
+    assert met.injected == (sum(unit.is_removable for unit in call.dialog.group_messages(call.value)) >= 3)
 
 
 # duplicate_context: A message of the user stands twice; a call never does.
@@ -296,7 +296,7 @@ def test_every_message_is_still_there_and_a_provider_takes_them(call: Call, poin
 
 def contents(messages: list[Message]) -> list[str]:
     """The content of each result."""
-    return [str(each.content) for each in tool_results(messages)]
+    return [str(each.content) for each in find_tool_results(messages)]
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))
@@ -316,7 +316,7 @@ def test_a_result_is_the_one_before_it_and_answers_its_own_call(form: str) -> No
 def test_a_result_of_a_custom_tool_has_the_tools_name() -> None:
     call = {"id": "call_1", "type": "custom", "custom": {"name": "run_sql", "input": "select 1"}}
     result = {"role": "tool", "tool_call_id": "call_1", "content": "1"}
-    found = tool_results([{"role": "assistant", "content": None, "tool_calls": [call]}, result])
+    found = find_tool_results([{"role": "assistant", "content": None, "tool_calls": [call]}, result])
     assert [(each.tool, each.content) for each in found] == [("run_sql", "1")]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_answer import ChangedAnswer
-from chaoslab.core.fault import Fault, load
+from chaoslab.core.fault import Fault, load_fault
 from chaoslab.faults.meaning.confident_wrong import ConfidentWrong
 from chaoslab.faults.meaning.contradiction import Contradiction
 from chaoslab.faults.meaning.empty import Empty
@@ -96,7 +96,7 @@ def test_what_is_not_stated_is_drawn(fault: Fault) -> None:
     "name", [f"{of}_context" for of in ("drop", "duplicate", "reorder", "stale")] + ["circular_reference"]
 )
 def test_the_place_is_drawn_unless_it_is_given(name: str) -> None:
-    make: Any = load(name)
+    make: Any = load_fault(name)
     drawn = make().draw(Dice(1))
     assert 0 <= drawn.point < 1
     assert drawn == make().draw(Dice(1)) != make().draw(Dice(2))
@@ -124,7 +124,7 @@ def test_a_whole_reply_passes_a_fault_of_streams_unchanged(fault: Fault) -> None
     "name", ["duplicate_calls", "malformed_arguments", "missing_arguments", "unknown_tool", "wrong_arguments"]
 )
 def test_an_answer_in_words_has_no_call_to_change(name: str, form: str) -> None:
-    fault: Any = load(name)()
+    fault: Any = load_fault(name)()
     assert isinstance(fault, ChangedAnswer)
     meeting, said = met(fault.draw(Dice(1)), form, calls=False)
     assert (said.text, meeting.injected, meeting.evidence) == (TEXT, False, None)
@@ -152,7 +152,7 @@ def test_an_answer_in_words_has_no_call_to_change(name: str, form: str) -> None:
 def test_an_answer_that_the_fault_did_not_give_is_no_witness(
     name: str, parameters: dict[str, Any], around: dict[str, Any], status: int
 ) -> None:
-    met = meet(load(name)(**parameters), **around)
+    met = meet(load_fault(name)(**parameters), **around)
     assert met.reply is not None
     assert (met.reply.status, bool(met.evidence)) == (status, True)
     fault = met.active.fault
@@ -164,21 +164,24 @@ def test_an_answer_that_the_fault_did_not_give_is_no_witness(
 # Faults of meaning.
 
 CHANGED: list[tuple[Fault, Callable[[Any], object]]] = [
-    (ConfidentWrong(), json_values.leaves),
+    (ConfidentWrong(), json_values.find_leaves),
     (Contradiction(), lambda value: isinstance(value, str) and value),
     (Empty(), lambda value: value not in ([], {}, "", None)),
-    (FabricatedData(), lambda value: json_values.leaves(value) or json_values.lists(value)),
+    (FabricatedData(), lambda value: json_values.find_leaves(value) or json_values.find_lists(value)),
     (NonexistentReference(), lambda value: value in ("ord_17", "https://a.example/b")),
-    (OutdatedInfo(), json_values.leaves),
-    (Oversized(bytes=5000), lambda value: isinstance(value, dict | list) and value and json_values.size(value) < 5000),
-    (PageLost(), lambda value: json_values.lists(value, least=2)),
-    (PartialTruth(), json_values.leaves),
+    (OutdatedInfo(), json_values.find_leaves),
+    (
+        Oversized(bytes=5000),
+        lambda value: isinstance(value, dict | list) and value and json_values.measure_json_size(value) < 5000,
+    ),
+    (PageLost(), lambda value: json_values.find_lists(value, least=2)),
+    (PartialTruth(), json_values.find_leaves),
     (SchemaDrift(), lambda value: value not in ([], None, "")),
     (
         UnitError(kind="fahrenheit"),
         lambda value: type(value) is int and not 10**9 <= abs(value) < 10**13 and value != -40,
     ),
-    (WrongEntity(), json_values.leaves),
+    (WrongEntity(), json_values.find_leaves),
 ]
 """The faults, and the answers that each of them surely changes."""
 

@@ -46,7 +46,7 @@ def inner() -> float:
 
 
 def witnessed(trial: lab.Trial) -> list[str]:
-    return [event.evidence for _, event in trial.history.of(FaultWitnessed)]
+    return [event.evidence for _, event in trial.history.find_events(FaultWitnessed)]
 
 
 def test_a_tool_issues_a_token_that_has_expired_and_its_callers_clock_is_right() -> None:
@@ -89,7 +89,7 @@ def test_who_gives_up_a_call_goes_on_by_its_own_clock() -> None:
 @pytest.mark.filterwarnings("ignore:.*changed nothing:chaoslab.NothingHit")
 def test_a_tool_that_does_not_ask_for_the_time_meets_nothing_and_its_trial_is_valid() -> None:
     trial = lab.run(lambda _: timeless(), "go", reads=[timeless], faults=[lab.inject("clock_skew", "timeless")])
-    assert (trial.outcome, list(trial.history.of(FaultInjected)), witnessed(trial)) == ("correct", [], [])
+    assert (trial.outcome, list(trial.history.find_events(FaultInjected)), witnessed(trial)) == ("correct", [], [])
 
 
 def test_a_tool_that_asks_and_fails_has_met_it_and_the_clock_is_right_again() -> None:

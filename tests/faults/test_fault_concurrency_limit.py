@@ -51,7 +51,7 @@ def test_a_function_that_is_called_many_times_at_once_is_refused_beyond_the_limi
 
     trial = lab.run(agent, "go", reads=[search], faults=[lab.inject("concurrency_limit", "search", most=2)])
     assert trial.answer == [0, 1, 429, 429, 9]
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == ["concurrency_limit"] * 2
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == ["concurrency_limit"] * 2
 
 
 def test_a_service_refuses_what_comes_while_it_is_busy_and_nothing_in_a_row() -> None:
@@ -113,7 +113,7 @@ def test_a_request_that_its_client_cancelled_has_not_timed_out() -> None:
 
     trial = limited(agent)
     assert trial.answer == "429"
-    found = sorted(event.error or "" for _, event in trial.history.of(CallFinished))
+    found = sorted(event.error or "" for _, event in trial.history.find_events(CallFinished))
     assert found == ["Too Many Requests", "cancelled"]
 
 
@@ -133,4 +133,4 @@ def test_a_request_that_its_client_gave_up_has_timed_out() -> None:
         return "late"
 
     trial = lab.run(agent, "go", services={"shop": slow}, twin=False)
-    assert [event.error for _, event in trial.history.of(CallFinished)] == ["timed_out"] * 3, trial.error
+    assert [event.error for _, event in trial.history.find_events(CallFinished)] == ["timed_out"] * 3, trial.error

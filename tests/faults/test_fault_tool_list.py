@@ -85,8 +85,8 @@ def test_a_client_meets_it_and_calls_are_left_alone(way: str) -> None:
     trial = lab.run(agent, "x", faults=faults, twin=False, **world)
     names = ["price", "refund"] if way == "http" else ["refund", "price"]
     assert (trial.answer, round(trial.seconds)) == ([",".join(names), names[1], "refunded 17"], 3)
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == ["tool_list", "latency"]
-    assert "tools/list" in {event.tool for _, event in trial.history.of(CallStarted)}
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == ["tool_list", "latency"]
+    assert "tools/list" in {event.tool for _, event in trial.history.find_events(CallStarted)}
 
 
 def test_it_is_refused_at_a_function_and_at_a_model() -> None:
@@ -123,4 +123,4 @@ def test_a_client_that_does_not_ask_for_the_second_page_lacks_tools(way: str, *,
     faults = [lab.inject("tool_list", "shop" if way == "http" else "tools/list", how="paged")]
     trial = lab.run(agent, "x", faults=faults, twin=False, **world)
     assert len(trial.answer) == (2 if asks_on else 1)
-    assert {event.fault for _, event in trial.history.of(FaultWitnessed)} == {"tool_list"}
+    assert {event.fault for _, event in trial.history.find_events(FaultWitnessed)} == {"tool_list"}

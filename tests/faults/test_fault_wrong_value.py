@@ -233,8 +233,8 @@ def test_a_field_of_a_record_is_one_to_be_wrong_about(right: Any) -> None:
 
 
 def _amount(value: Any) -> Decimal:
-    (place,) = json_values.places(value, lambda held: isinstance(held, Decimal))
-    found: Decimal = json_values.at(value, place)
+    (place,) = json_values.find_places(value, lambda held: isinstance(held, Decimal))
+    found: Decimal = json_values.get_at(value, place)
     return found
 
 

@@ -1,7 +1,7 @@
 """Faults of an answer's meaning: what each of them says in the place of the truth."""
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Fault
+from chaoslab.core.untrue import make_untrue_value
 from chaoslab.faults.meaning.confident_wrong import ConfidentWrong
 from chaoslab.faults.meaning.contradiction import Contradiction
 from chaoslab.faults.meaning.empty import Empty
@@ -22,7 +23,7 @@ from chaoslab.faults.meaning.oversized import Oversized
 from chaoslab.faults.meaning.page_lost import PageLost
 from chaoslab.faults.meaning.partial_truth import PartialTruth
 from chaoslab.faults.meaning.prompt_injection import ORDER, PromptInjection
-from chaoslab.faults.meaning.schema_drift import SchemaDrift, other_name
+from chaoslab.faults.meaning.schema_drift import SchemaDrift, respell_name
 from chaoslab.faults.meaning.silent_no_op import SilentNoOp
 from chaoslab.faults.meaning.stale import Stale
 from chaoslab.faults.meaning.unit_error import UnitError
@@ -154,6 +155,8 @@ def test_two_equal_values_differ_or_a_flag_is_unlike_the_rest() -> None:
 
 
 def test_without_a_relation_a_second_value_stands_beside_the_first() -> None:
+    flags = {"paid": True, "sent": False}
+    assert told(Contradiction(), flags) == {**flags, "sent_confirmed": True}, "flags alone contradict nothing"
     got = told(Contradiction(severity=0.2, point=0.3), WEATHER)
     assert {key: got[key] for key in WEATHER} == WEATHER
     (added,) = set(got) - set(WEATHER)
@@ -247,7 +250,23 @@ def test_moments_are_so_many_days_earlier_and_numbers_have_moved() -> None:
 def test_moments_of_all_forms_move() -> None:
     assert told(OutdatedInfo(age_days=1), {"at": 1_780_304_400}) == {"at": 1_780_304_400 - 86_400}
     assert returned(OutdatedInfo(age_days=1), [date(2026, 3, 1)]) == [date(2026, 2, 28)]
-    assert told(OutdatedInfo(age_days=36_500), "0001-01-01") != "0001-01-01"  # the calendar begins there
+    assert told(OutdatedInfo(age_days=36_500), "0001-01-01") == "0001-01-20"  # the calendar begins there
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "%a, %d %b %Y 08:49:37 GMT", "%A, %d-%b-%y 08:49:37 GMT", "%a %b %e 08:49:37 %Y",
+        "%a %b %d %Y 08:49:37 GMT+0200", "%d %b %Y", "%b %d, %Y",
+    ],
+)  # fmt: skip
+def test_a_date_of_http_stays_one_of_its_form(form: str) -> None:
+    for day in (date(2026, 1, 1) + timedelta(days=n) for n in range(0, 800, 7)):
+        before = day.strftime(form)
+        assert told(OutdatedInfo(age_days=31), {"at": before}) == {"at": (day - timedelta(days=31)).strftime(form)}
+        for seed, severity in (1, 0.0), (2, 1.0):
+            other = make_untrue_value(f"It was {before} when we began.", severity, Dice(seed)).partition(" was ")[2]
+            assert any(other.startswith((day + timedelta(days=n)).strftime(form)) for n in (-365, -1, 1, 365)), other
 
 
 def test_a_text_without_both_is_another_one() -> None:
@@ -264,7 +283,7 @@ def test_the_age_is_drawn_from_a_day_to_two_years() -> None:
 
 @pytest.mark.parametrize("value", [ORDERS, WEATHER, "It is 20 now.", [1], {"a": {"b": []}}, ["long text here"], ""])
 def test_it_has_the_size_and_little_more(value: Any) -> None:
-    assert 50_000 <= json_values.size(told(Oversized(bytes=50_000), value)) <= 52_000
+    assert 50_000 <= json_values.measure_json_size(told(Oversized(bytes=50_000), value)) <= 52_000
 
 
 def test_the_records_come_again_and_the_count_agrees() -> None:
@@ -342,7 +361,7 @@ def test_a_field_has_another_name_in_all_records() -> None:
     [("order_id", "orderId"), ("orderId", "order_id"), ("total", "total_value"), ("_links", "_links_value")],
 )
 def test_a_name_is_spelt_as_another_team_does(name: str, other: str) -> None:
-    assert other_name(name) == other
+    assert respell_name(name) == other
     assert told(SchemaDrift(kind="renamed"), {name: 1}) == {other: 1}
     assert told(SchemaDrift(kind="renamed", point=0.0), {name: 1, other: 2})[f"{other}_v2"] == 1
 

@@ -12,14 +12,14 @@ import pydantic
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.registry import family
+from chaoslab.base.registry import list_family_plugins
 from chaoslab.core import json_values
 from chaoslab.core.exchange import PastAttempt
-from chaoslab.core.fault import load
+from chaoslab.core.fault import load_fault
 from chaoslab.seams.functions.wrapped import Returned
 from tests.faults.fault_parts import CALL, Target, meet
 
-FAULTS = family("faults", "meaning")
+FAULTS = list_family_plugins("faults", "meaning")
 
 
 class Model(pydantic.BaseModel):
@@ -74,7 +74,7 @@ RESULTS: list[Any] = [
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_result_is_one_that_a_fault_stumbles_over(fault: str) -> None:
     for result in RESULTS:
-        before = json_values.spelt(result)
+        before = json_values.dump_canonical(result)
         rome, oslo = (replace(CALL, value={"city": city}) for city in ("Rome", "Oslo"))
         earlier = [
             PastAttempt(rome, Returned(result), None, 0.0, 0.1),
@@ -82,15 +82,15 @@ def test_no_result_is_one_that_a_fault_stumbles_over(fault: str) -> None:
         ]
         for seed in range(4):
             for past in ([], earlier):
-                met = meet(load(fault)().draw(Dice(seed)), Target(Returned(result)), earlier=past)
+                met = meet(load_fault(fault)().draw(Dice(seed)), Target(Returned(result)), earlier=past)
                 assert met.injected == (met.active.reply is not None)
-        assert json_values.spelt(result) == before
+        assert json_values.dump_canonical(result) == before
 
 
 @pytest.mark.parametrize("one", RESULTS[:10])
 def test_a_value_is_spelt_as_itself_alone(one: Any) -> None:
     others = [other for other in RESULTS if other is not one]
-    assert json_values.spelt(one) not in [json_values.spelt(other) for other in others]
+    assert json_values.dump_canonical(one) not in [json_values.dump_canonical(other) for other in others]
 
 
 def test_a_copy_has_another_value_at_the_place_and_shares_the_rest() -> None:
@@ -102,7 +102,7 @@ def test_a_copy_has_another_value_at_the_place_and_shares_the_rest() -> None:
         ({"a": (1, [2])}, ("a", 1, 0), 9),
     ]
     for value, place, new in cases:
-        made = json_values.put(value, place, new)
-        assert (type(made), json_values.at(made, place)) == (type(value), new)
-        assert json_values.at(value, place) != new
+        made = json_values.replace_at(value, place, new)
+        assert (type(made), json_values.get_at(made, place)) == (type(value), new)
+        assert json_values.get_at(value, place) != new
     assert model == Model()

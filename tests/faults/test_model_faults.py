@@ -23,8 +23,8 @@ from chaoslab.faults.model.missing_arguments import MissingArguments
 from chaoslab.faults.model.refusal import Refusal
 from chaoslab.faults.model.unknown_tool import UnknownTool
 from chaoslab.faults.model.wrong_arguments import WrongArguments
-from chaoslab.model.formats import format_of
-from tests.faults.answer_parts import CITIES, FORMATS, NAME, PARIS, ended, met, retold, streamed
+from chaoslab.model.formats import find_format
+from tests.faults.answer_parts import CITIES, FORMATS, NAME, PARIS, WHOLE, ended, met, retold, streamed
 from tests.faults.fault_parts import CALL, Target, answer, meet
 
 EVIDENCE = "an answer that the model did not give reached the caller"
@@ -56,19 +56,25 @@ SAID: dict[str, tuple[ChangedAnswer, bool, str, list[dict[str, Any]]]] = {
 """The fault, if the true answer calls tools, and the words and the calls in its place."""
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize(("fault", "calls", "text", "values"), SAID.values(), ids=SAID)
 def test_the_model_says(fault: ChangedAnswer, calls: bool, text: str, values: list[dict[str, Any]], name: str) -> None:
     meeting, said = met(fault, name, calls=calls)
-    assert (said.text, [call.values for call in said.calls], meeting.evidence) == (text, values, EVIDENCE)
+    assert (said.text, [call.parsed_arguments for call in said.calls], meeting.evidence) == (text, values, EVIDENCE)
 
 
-AS_USUAL = {"chat": "stop", "responses": "completed", "anthropic": "end_turn", "gemini": "STOP"}
-HELD_BACK = {"chat": "content_filter", "responses": "content_filter", "anthropic": "refusal", "gemini": "SAFETY"}
-CUT = {"chat": "length", "responses": "max_output_tokens", "anthropic": "max_tokens", "gemini": "MAX_TOKENS"}
+AS_USUAL, ASKING, HELD_BACK, CUT = (
+    dict(zip(WHOLE, words.split(), strict=True))
+    for words in (
+        "stop completed end_turn STOP end_turn",
+        "tool_calls completed tool_use STOP tool_use",
+        "content_filter content_filter refusal SAFETY content_filtered",
+        "length max_output_tokens max_tokens MAX_TOKENS max_tokens",
+    )
+)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize(
     ("fault", "calls", "ends"),
     [
@@ -80,13 +86,14 @@ CUT = {"chat": "length", "responses": "max_output_tokens", "anthropic": "max_tok
         (FinishLength(0.5, tool_calls="cut"), True, CUT),
         (Refusal("No."), False, AS_USUAL),
         (Refusal("No."), True, AS_USUAL),
+        (UnknownTool(), True, ASKING),
     ],
 )
 def test_the_format_says_why_it_ended(fault: ChangedAnswer, calls: bool, ends: dict[str, str], name: str) -> None:
     assert ended(name, met(fault, name, calls=calls)[0]) == ends[name]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("fault", [Confabulation(), GarbledAnswer()])
 def test_calls_without_words_pass_unchanged(fault: ChangedAnswer, name: str) -> None:
     meeting, said = met(fault, name, calls=True)
@@ -110,9 +117,9 @@ EVIDENCE_OF_CONTEXT_LENGTH = "the provider's refusal of a long conversation, 400
     ],
 )
 def test_each_provider_refuses_in_its_own_words(path: str, words: str, code: str | int | None) -> None:
-    format_ = format_of(path)
+    format_ = find_format(path)
     assert format_ is not None
-    met = meet(ContextLength(), target := Target(), call=replace(CALL, errors=format_.errors))
+    met = meet(ContextLength(), target := Target(), call=replace(CALL, errors=format_.error_replies))
     assert met.reply is not None
     error = json.loads(met.reply.body)["error"]
     assert (met.reply.status, words in error["message"], error.get("code")) == (400, True, code)
@@ -128,21 +135,18 @@ def test_a_target_without_such_words_answers_400() -> None:
 # duplicate_calls: The model makes the same call twice in one answer.
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_each_call_stands_twice_and_no_two_have_one_id(name: str) -> None:
-    meeting, said = met(DuplicateCalls(), name, calls=True)
-    cities = [(call.values or {})["city"] for call in said.calls]
-    assert (cities, meeting.evidence) == (["Oslo", "Oslo", "Paris", "Paris"], EVIDENCE)
-    ids = [native.get("call_id") or native.get("id") for call in said.calls if (native := call.native)]
-    assert len(set(ids)) == (1 if name == "gemini" else 4), "Gemini's calls have no ids"
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_call_stands_as_often_as_it_is_told_with_ids_of_its_own(name: str) -> None:
-    _, said = met(DuplicateCalls(5), name, calls=True)
-    assert [(call.values or {})["city"] for call in said.calls] == ["Oslo"] * 5 + ["Paris"] * 5
-    ids = [native.get("call_id") or native.get("id") for call in said.calls if (native := call.native)]
-    assert len(set(ids)) == (1 if name == "gemini" else 10)
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize(("fault", "times"), [(DuplicateCalls(), 2), (DuplicateCalls(5), 5)])
+def test_each_call_stands_so_often_and_no_two_have_one_id(fault: DuplicateCalls, times: int, name: str) -> None:
+    meeting, said = met(fault, name, calls=True)
+    assert [(call.parsed_arguments or {})["city"] for call in said.calls] == ["Oslo"] * times + ["Paris"] * times
+    assert meeting.evidence == EVIDENCE
+    ids = {
+        native.get("call_id") or native.get("id") or native.get("toolUseId")
+        for call in said.calls
+        if (native := call.native)
+    }
+    assert len(ids) == (1 if name == "gemini" else 2 * times), "Gemini's calls have no ids"
 
 
 # error_in_answer: The model's API answers 200, and its body is an error.
@@ -150,12 +154,12 @@ def test_a_call_stands_as_often_as_it_is_told_with_ids_of_its_own(name: str) -> 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1beta/models/g:generateContent"])
 def test_a_providers_error_comes_with_status_200(path: str) -> None:
-    format_ = format_of(path)
+    format_ = find_format(path)
     assert format_ is not None
-    meeting = meet(ErrorInAnswer(status=429), target := Target(), call=replace(CALL, errors=format_.errors))
+    meeting = meet(ErrorInAnswer(status=429), target := Target(), call=replace(CALL, errors=format_.error_replies))
     assert meeting.reply is not None
     assert (meeting.reply.status, target.sent, meeting.injected) == (200, [], True)
-    assert json.loads(meeting.reply.body) == format_.errors[429].body
+    assert json.loads(meeting.reply.body) == format_.error_replies[429].body
     assert meeting.evidence == "the provider's error 429 reached the caller with status 200"
 
 
@@ -172,8 +176,8 @@ def test_the_error_in_an_answer_is_an_error(status: int) -> None:
 def test_a_call_is_cut_where_the_tokens_are_used_up(name: str) -> None:
     meeting, said = met(FinishLength(0.5, tool_calls="cut"), name, calls=True)
     first, last = said.calls
-    assert (first.values, meeting.evidence) == (CITIES[0], EVIDENCE)
-    assert last.values == ({"city": "Paris"} if said.objects else None)
+    assert (first.parsed_arguments, meeting.evidence) == (CITIES[0], EVIDENCE)
+    assert last.parsed_arguments == ({"city": "Paris"} if said.objects else None)
     assert said.objects or last.arguments == PARIS[: len(PARIS) // 2]
 
 
@@ -181,7 +185,7 @@ def test_a_call_is_cut_where_the_tokens_are_used_up(name: str) -> None:
 
 
 def test_letters_beyond_ascii_are_read_as_latin_1() -> None:
-    assert GarbledAnswer().changed(AnswerContent("21 °C à Zürich")).text == "21 Â°C Ã\xa0 ZÃ¼rich"
+    assert GarbledAnswer().change_content(AnswerContent("21 °C à Zürich")).text == "21 Â°C Ã\xa0 ZÃ¼rich"
 
 
 # malformed_arguments: The arguments of a tool call are no JSON.
@@ -191,7 +195,7 @@ def test_letters_beyond_ascii_are_read_as_latin_1() -> None:
 def test_the_first_calls_arguments_end_in_the_middle(name: str) -> None:
     meeting, said = met(MalformedArguments(0.5), name, calls=True)
     assert [call.arguments for call in said.calls] == ['{"city": "Oslo', PARIS]
-    assert (said.calls[0].values, meeting.evidence) == (None, EVIDENCE)
+    assert (said.calls[0].parsed_arguments, meeting.evidence) == (None, EVIDENCE)
 
 
 @pytest.mark.parametrize("name", ["chat", "responses", "anthropic"])
@@ -204,18 +208,21 @@ def test_a_streamed_answer_has_arguments_as_text(name: str) -> None:
 @pytest.mark.parametrize("name", ["anthropic", "gemini"])
 def test_where_arguments_are_objects_a_value_is_of_another_type(name: str) -> None:
     meeting, said = met(MalformedArguments(0.5), name, calls=True)
-    assert [call.values for call in said.calls] == [{"city": ["Oslo"], "unit": "C"}, {"city": "Paris", "unit": "C"}]
+    assert [call.parsed_arguments for call in said.calls] == [
+        {"city": ["Oslo"], "unit": "C"},
+        {"city": "Paris", "unit": "C"},
+    ]
     assert meeting.evidence == EVIDENCE
 
 
 # unknown_tool: The model calls a tool that there is none of.
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WHOLE)
 def test_the_first_call_is_of_a_tool_that_nobody_has(name: str) -> None:
     meeting, said = met(UnknownTool(), name, calls=True)
     assert [call.name for call in said.calls] == [f"{NAME}_v2", NAME]
-    assert said.calls[0].values == {"city": "Oslo", "unit": "C"}
+    assert said.calls[0].parsed_arguments == {"city": "Oslo", "unit": "C"}
     assert meeting.evidence == EVIDENCE
     assert met(UnknownTool("weather"), name, calls=True)[1].calls[0].name == "weather"
 
@@ -232,10 +239,10 @@ def test_a_call_may_come_without_arguments() -> None:
 # wrong_arguments: The model calls the right tool with an argument that is wrong, and looks right.
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WHOLE)
 def test_one_value_of_the_first_call_is_another_of_its_type(name: str) -> None:
     meeting, said = met(WrongArguments(point=0.0), name, calls=True)
-    first, second = [call.values for call in said.calls]
+    first, second = [call.parsed_arguments for call in said.calls]
     assert first is not None
     assert first.keys() == {"city", "unit"}
     assert first["city"] != "Oslo"

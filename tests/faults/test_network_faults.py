@@ -18,7 +18,7 @@ import requests
 
 import chaoslab as lab
 from chaoslab.base.dice import Dice
-from chaoslab.config.scenario import from_settings
+from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.events import CallFinished, FaultHealed, FaultWitnessed
@@ -289,7 +289,7 @@ def test_a_packed_answer_takes_the_time_of_its_packed_bytes() -> None:
 
     trial = lab.run(agent, "x", services={"shop.test": shop}, faults=[lab.inject("bandwidth", "shop.test")])
     assert (trial.answer, trial.outcome) == ("8000", lab.Outcome.CORRECT)
-    (call,) = (event for _, event in trial.history.of(CallFinished))
+    (call,) = (event for _, event in trial.history.find_events(CallFinished))
     assert call.bytes < 400
     assert call.duration_s == pytest.approx(call.bytes / 1000, abs=0.05)
 
@@ -319,9 +319,9 @@ def by_address(_: str) -> int:
 def test_a_name_is_not_found_and_the_next_lookup_finds_it() -> None:
     trial = lab.run(by_name, "go", services={"shop": shop}, faults=[lab.inject("dns_failure", "shop", calls=[1])])
     assert trial.answer == ["Name or service not known", "200", "200"]
-    ends = [(e.request, e.attempt, e.error) for _, e in trial.history.of(CallFinished)]
+    ends = [(e.request, e.attempt, e.error) for _, e in trial.history.find_events(CallFinished)]
     assert ends[:2] == [(1, 1, "dns"), (1, 2, None)]
-    assert [e.evidence for _, e in trial.history.of(FaultWitnessed)] == ["the name was not found"]
+    assert [e.evidence for _, e in trial.history.find_events(FaultWitnessed)] == ["the name was not found"]
 
 
 def test_a_client_that_asks_by_address_looks_up_nothing() -> None:
@@ -329,7 +329,7 @@ def test_a_client_that_asks_by_address_looks_up_nothing() -> None:
     with pytest.warns(lab.NothingHit, match="'dns_failure on shop' hit nothing"):
         trial = lab.run(by_address, "go", services={"shop": shop}, faults=[fault], twin=False)
     assert trial.answer == 200
-    assert not list(trial.history.of(FaultWitnessed))
+    assert not list(trial.history.find_events(FaultWitnessed))
 
 
 def test_an_address_behind_a_kept_connection_is_closed_so_that_its_client_looks_up_again() -> None:
@@ -353,12 +353,12 @@ def test_an_address_behind_a_kept_connection_is_closed_so_that_its_client_looks_
 ])  # fmt: skip
 def test_a_setting_that_cannot_carry_it_says_which_can(setting: dict[str, str], line: str) -> None:
     with pytest.raises(SettingError) as refused:
-        from_settings(Settings().override(setting))
+        plan_from_settings(Settings().override(setting))
     assert refused.value.args[0] == line
 
 
 def test_the_lab_takes_it_among_the_faults() -> None:
-    plan = from_settings(Settings().override({"FAULTS": "dns_failure@search:0.1,tls_failure@model:0.1"}))
+    plan = plan_from_settings(Settings().override({"FAULTS": "dns_failure@search:0.1,tls_failure@model:0.1"}))
     assert {"dns_failure@search", "tls_failure@model"} <= {each.name for each in plan.injections}
 
 
@@ -383,7 +383,7 @@ def test_a_failed_attempt_that_was_only_late_besides_counts_for_what_failed_it()
     ]
     failed = CallFinished(**call_at("weather", "current_weather", 1, 1, "id"), ok=False, duration_s=0.6, status=503)
     history = History(Record("", 1.0, "run", "p1.r1", "info", n, event) for n, event in enumerate([*met, failed]))
-    assert errors(history).by_kind == {"weather 503": {"tool_error": 1}}
+    assert errors(history) == {"weather 503": {"tool_error": 1}}
 
 
 def test_a_delay_is_drawn_to_the_millisecond_within_its_jitter_and_is_never_negative() -> None:
@@ -424,7 +424,7 @@ def test_a_lane_lets_a_shorter_answer_through_and_says_so() -> None:
     call = Call("shop", "GET /", "p1.r1", 1, 1)
 
     def healed(seen: Observation) -> tuple[bool, str]:
-        (event,) = fault_lifecycle.report_healed([ActiveFault("cut", "limit_data", LimitData(60))], call, seen)
+        (event,) = fault_lifecycle.iterate_healed_events([ActiveFault("cut", "limit_data", LimitData(60))], call, seen)
         assert isinstance(event, FaultHealed)
         return event.witnessed, event.idle
 
@@ -454,7 +454,7 @@ def test_a_service_that_answers_204_is_late_and_the_trial_is_valid() -> None:
 
     trial = lab.run(agent, "go", services={"shop": quiet}, faults=[lab.inject("slicer", "shop", calls=[1])])
     assert (trial.answer, round(trial.seconds, 3)) == (204, 0.01)
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == ["slicer"]
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == ["slicer"]
 
 
 # slow_close: The answer stops in its middle, and the connection closes late.
@@ -472,7 +472,7 @@ def test_its_toxics_cut_first_and_then_close_late() -> None:
     assert (limit.attributes, slow.attributes) == ({"bytes": 30}, {"delay": 1500})
     chain = Pipeline()
     for each in (limit, slow):
-        chain.add(each.name, toxics.load(each.type)(**each.attributes).pipe(Dice(1), 0.0), 0.0)
+        chain.add(each.name, toxics.load_toxic(each.type)(**each.attributes).pipe(Dice(1), 0.0), 0.0)
     chain.feed(Timed(0.2, b"x" * 50))
     assert chain.poll(9.0) == [Timed(0.2, b"x" * 30), Timed(1.7, Signal.END)]
 
@@ -489,7 +489,7 @@ def test_a_client_of_a_service_waits_for_the_close() -> None:
 
     trial = lab.run(agent, "go", services={"shop": shop}, faults=[lab.inject("slow_close", "shop", delay_s=3.0)])
     assert (trial.answer, round(trial.seconds, 3)) == ("RemoteProtocolError", 3.0)
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == ["slow_close"]
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == ["slow_close"]
 
 
 def test_a_function_has_no_bytes_to_cut() -> None:
@@ -549,8 +549,8 @@ def test_every_client_meets_its_own_error_once(client: Callable[[], int], error:
 
     trial = lab.run(agent, "go", services={"shop": shop}, faults=[lab.inject("tls_failure", "shop", calls=[1])])
     assert trial.answer == [(True, True), 200]
-    assert [e.error for _, e in trial.history.of(CallFinished)][:2] == ["untrusted", None]
-    assert [e.evidence for _, e in trial.history.of(FaultWitnessed)] == ["the certificate was not trusted"]
+    assert [e.error for _, e in trial.history.find_events(CallFinished)][:2] == ["untrusted", None]
+    assert [e.evidence for _, e in trial.history.find_events(FaultWitnessed)] == ["the certificate was not trusted"]
 
 
 @pytest.mark.parametrize("url", ["http://shop/orders", URL])
@@ -564,4 +564,4 @@ def test_a_client_that_checks_no_certificate_does_not_meet_it(url: str) -> None:
     with pytest.warns(lab.NothingHit, match="'tls_failure on shop' hit nothing"):
         trial = lab.run(agent, "go", services={"shop": shop}, faults=[fault], twin=False)
     assert trial.answer == 200
-    assert not list(trial.history.of(FaultWitnessed))
+    assert not list(trial.history.find_events(FaultWitnessed))

@@ -16,16 +16,16 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 import chaoslab as lab
-from chaoslab.config.scenario import from_settings
+from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
-from chaoslab.core.inject import check
-from chaoslab.execution._validation import check_lost
-from chaoslab.execution.upstreams import check_refusing
+from chaoslab.core.inject import check_injections
+from chaoslab.execution._validation import check_services_resettable
+from chaoslab.execution.upstreams import check_no_refusals
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
-from chaoslab.lab.launch import make_spec
+from chaoslab.lab.launch import make_lab_spec
 from tests.faults.fault_parts import Target, meet, saw
 from tests.waiting import together
 from tests.worlds.virtual.patch_parts import in_place
@@ -58,11 +58,11 @@ def asked(client: httpx.Client, method: str = "GET", path: str = "/") -> str:
 
 
 def ends(trial: Any) -> list[tuple[int, int, str | None]]:
-    return [(e.request, e.attempt, e.error) for _, e in trial.history.of(CallFinished)]
+    return [(e.request, e.attempt, e.error) for _, e in trial.history.find_events(CallFinished)]
 
 
 def evidence(trial: Any) -> list[str]:
-    return [e.evidence for _, e in trial.history.of(FaultWitnessed)]
+    return [e.evidence for _, e in trial.history.find_events(FaultWitnessed)]
 
 
 def in_a_row(*pauses_s: float) -> Callable[[str], list[str]]:
@@ -100,7 +100,7 @@ def test_another_fault_comes_after_two_outages_and_a_request_to_a_paused_process
     outage = lab.inject("service_paused", "bank", paused_s=2, max_times=2)
     late = lab.inject("latency", "bank", after=[outage.name, 2], delay_s=0.5)
     trial = lab.run(agent, "go", services={"bank": make_bank()}, faults=[outage, late], twin=False)
-    found = sorted((e.at.request, e.at.attempt, e.fault) for _, e in trial.history.of(FaultInjected))
+    found = sorted((e.at.request, e.at.attempt, e.fault) for _, e in trial.history.find_events(FaultInjected))
     paused = [(number, 1, "service_paused") for number in (1, 2, 3)]
     assert found == [*paused, (4, 1, "latency"), (5, 1, "latency")]
 
@@ -160,7 +160,7 @@ def test_who_gave_up_on_a_paused_service_and_asked_again_has_asked_twice() -> No
     fault = lab.inject("service_paused", "bank", calls=[1], paused_s=10)
     trial = lab.run(agent, "go", services={"bank": lab.fresh(make_bank)}, faults=[fault])
     assert [end[2] for end in ends(trial)] == ["timed_out", "timed_out", None]
-    assert (trial.outcome, len(list(trial.history.of(Effect)))) == (lab.Outcome.HARM, 3), trial.story()
+    assert (trial.outcome, len(list(trial.history.find_events(Effect)))) == (lab.Outcome.HARM, 3), trial.story()
 
 
 def test_a_call_under_way_breaks_with_the_process_of_another_call() -> None:
@@ -228,8 +228,8 @@ def test_all_three_at_once_are_met_by_whom_they_hit_and_a_seed_draws_them_again(
     stories = []
     for seed in (5, 5, 6):
         trial = lab.run(agent, "go", services={"bank": make_bank()}, faults=faults, seed=seed, twin=False)
-        injected = [(e.injection, e.request, e.attempt) for _, e in trial.history.of(FaultInjected)]
-        met = [(e.injection, e.request, e.attempt) for _, e in trial.history.of(FaultWitnessed)]
+        injected = [(e.injection, e.request, e.attempt) for _, e in trial.history.find_events(FaultInjected)]
+        met = [(e.injection, e.request, e.attempt) for _, e in trial.history.find_events(FaultWitnessed)]
         assert sorted(injected) == sorted(met)
         assert {name.partition(" ")[0] for name, _, _ in met} == {each.choices[0].fault for each in faults}
         stories.append(trial.story())
@@ -249,21 +249,21 @@ def test_only_the_own_end_of_a_call_is_a_witness() -> None:
 def test_a_target_without_a_process_is_told_what_has_one() -> None:
     fault = lab.inject("service_down", "refund")
     with pytest.raises(ValueError, match="service_down stops a process, and refund is a function: aim it at a service"):
-        check([fault], ["refund"], functions=["refund"])
+        check_injections([fault], ["refund"], functions=["refund"])
     with pytest.raises(ValueError, match="a service behind a gateway is none of the lab's: use reset_peer or timeout"):
-        check_refusing([fault], ["refund"])
+        check_no_refusals([fault], ["refund"])
     lost = lab.inject("service_down", "bank", state="lost")
     with pytest.raises(ValueError, match=r"'bank': lab\.fresh\(make\)"):
         lab.run(in_a_row(), "go", services={"bank": make_bank()}, faults=[lost])
-    check_lost([lost, fault], {"bank": lab.fresh(make_bank), "shop": make_bank()})
+    check_services_resettable([lost, fault], {"bank": lab.fresh(make_bank), "shop": make_bank()})
     with pytest.raises(
         SettingError, match="'service_down@search', which stops a tool's process, and the virtual world"
     ):
-        make_spec(Settings().override({"FAULTS": "service_down@search:0.1", "WORLD": "virtual"}), [])
+        make_lab_spec(Settings().override({"FAULTS": "service_down@search:0.1", "WORLD": "virtual"}), [])
     with pytest.raises(SettingError, match="service_down stops the process of a service, not of the model"):
-        from_settings(Settings().override({"FAULTS": "service_down@model:0.1"}))
-    assert from_settings(Settings().override({"FAULTS": "service_down@search:0.1"})).of_process == ("search",)
-    assert from_settings(Settings().override({"FAULTS": "tool_error:0.1"})).of_process == ()
+        plan_from_settings(Settings().override({"FAULTS": "service_down@model:0.1"}))
+    assert plan_from_settings(Settings().override({"FAULTS": "service_down@search:0.1"})).outage_targets == ("search",)
+    assert plan_from_settings(Settings().override({"FAULTS": "tool_error:0.1"})).outage_targets == ()
     with pytest.raises(ValueError, match=r"down_s of service_down is 0: it should be a number from 0\.001 to 86400"):
         lab.inject("service_down", "bank", down_s=0)
 
@@ -280,5 +280,5 @@ def test_a_request_to_a_paused_service_names_every_fault_that_could_hit_it() -> 
         one.join()
 
     trial = lab.run(agent, "go", services={"bank": make_bank()}, faults=[outage, never], twin=False)
-    rolled = [sorted(event.rolled) for _, event in trial.history.of(CallFinished)]
+    rolled = [sorted(event.rolled) for _, event in trial.history.find_events(CallFinished)]
     assert rolled == [sorted([outage.name, never.name])] * 2

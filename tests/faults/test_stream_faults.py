@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.core.exchange import Observation, Reply
-from chaoslab.core.stream import Events, Streamed, json_of, spelt_event, type_of
+from chaoslab.core.stream import EventCutter, Streamed, encode_event, get_event_type, parse_event_json
 from chaoslab.faults.stream.call_index import CallIndex, How
 from chaoslab.faults.stream.corrupt_chunk import CorruptChunk
 from chaoslab.faults.stream.cut import Cut
@@ -33,7 +33,7 @@ TWO = streamed("chat", "", *CITIES)
 
 def indices(body: bytes) -> list[Any]:
     """The index of each part of a tool call, in order; None if it has none."""
-    values = [json_of(event + b"\n\n") for event in body.split(b"\n\n") if event]
+    values = [parse_event_json(event + b"\n\n") for event in body.split(b"\n\n") if event]
     deltas = [choice["delta"] for value in values if value for choice in value["choices"]]
     return [part.get("index") for delta in deltas for part in delta.get("tool_calls") or ()]
 
@@ -85,19 +85,22 @@ def over(fault: CorruptChunk, body: Sequence[bytes], *, stops_after: int | None 
 def test_one_event_has_no_json_and_all_others_come(name: str) -> None:
     was = streamed(name, TEXT)
     notes, seen = over(CorruptChunk(2), was)
-    came = Events().feed(notes.body)
-    hit = 2 if type_of(was[2]) != "ping" else 3
+    came = EventCutter().feed(notes.body)
+    hit = 2 if get_event_type(was[2]) != "ping" else 3
     assert [*came[:hit], *came[hit + 1 :]] == [*was[:hit], *was[hit + 1 :]]
-    assert (json_of(came[hit]), came[hit].startswith(was[hit].partition(b"data:")[0] + b"data: ")) == (None, True)
+    assert (parse_event_json(came[hit]), came[hit].startswith(was[hit].partition(b"data:")[0] + b"data: ")) == (
+        None,
+        True,
+    )
     assert CorruptChunk(2).witnessed(seen) == (
         f"event {hit + 1} came with damaged JSON, and the reader took {len(was)} events"
     )
 
 
 def test_a_ping_that_no_client_parses_is_left_alone_and_the_next_event_is_hit() -> None:
-    ping = spelt_event({"type": "ping"})
+    ping = encode_event({"type": "ping"})
     body = [*events(2)[:2], ping, ping, *events(2)]
-    came = Events().feed(over(CorruptChunk(2), body)[0].body)
+    came = EventCutter().feed(over(CorruptChunk(2), body)[0].body)
     assert [n for n, event in enumerate(came) if event != body[n]] == [4]
     for stops_after, by in ((3, None), (4, None), (5, "event 5 came with damaged JSON, and the reader took 5 events")):
         assert CorruptChunk(2).witnessed(over(CorruptChunk(2), body, stops_after=stops_after)[1]) == by
@@ -108,8 +111,8 @@ def test_a_ping_that_no_client_parses_is_left_alone_and_the_next_event_is_hit() 
 @settings(max_examples=25)  # a world of its own for each
 @given(st.dictionaries(st.text(), st.one_of(st.integers(), st.text()), max_size=3))
 def test_whatever_the_event_says_it_is_no_json_any_more(value: dict[str, int | str]) -> None:
-    came = read(Timetable([spelt_event({"type": "delta", **value})] * 2), *streamed_over(CorruptChunk(1))).body
-    assert json_of(Events().feed(came)[1]) is None
+    came = read(Timetable([encode_event({"type": "delta", **value})] * 2), *streamed_over(CorruptChunk(1))).body
+    assert parse_event_json(EventCutter().feed(came)[1]) is None
 
 
 def test_a_reader_that_stopped_before_is_no_witness() -> None:
@@ -149,11 +152,11 @@ LAST = {"responses": "response.completed", "anthropic": "message_stop", "gemini"
 def test_done_is_the_last_event_of_the_format(name: str) -> None:
     cut, was = Cut(4, ending="done"), streamed(name, TEXT)
     notes = read(Timetable(was), *pipes_over(cut, name))
-    *before, last = Events().feed(notes.body)
+    *before, last = EventCutter().feed(notes.body)
     assert before == was[:4]
-    assert (LAST[name] in last.decode(), FORMATS[name][0].answers.closes(last)) == (True, True)
-    assert type(json_of(last)) is type(json_of(was[-1]))
-    assert set(json_of(last)) == set(json_of(was[-1]))
+    assert (LAST[name] in last.decode(), FORMATS[name][0].answers.is_last_event(last)) == (True, True)
+    assert type(parse_event_json(last)) is type(parse_event_json(was[-1]))
+    assert set(parse_event_json(last)) == set(parse_event_json(was[-1]))
     assert cut.witnessed(seen_of(notes, name)) == "the answer ended after 5 events, with the format's last one"
     assert cut.witnessed(seen_of(read(Timetable(was)), name)) is None
     for taken in (4, 5):  # a reader may hang up after the last event
@@ -203,7 +206,7 @@ EVIDENCE = "an answer that the model did not give reached the caller"
 def test_the_last_calls_arguments_end_in_their_middle_and_the_stream_properly(name: str) -> None:
     told = retold(CutArguments(), name, streamed(name, "", *CITIES))
     assert [call.arguments for call in told.said.calls] == [OSLO, PARIS[: len(PARIS) // 2]]
-    assert told.said.calls[1].values is None
+    assert told.said.calls[1].parsed_arguments is None
     assert (told.changed, told.evidence) == (True, EVIDENCE)
     end = {"chat": b'"tool_calls"', "anthropic": b'"tool_use"', "responses": b'"response.completed"'}
     assert end[name] in told.read.body
@@ -212,7 +215,7 @@ def test_the_last_calls_arguments_end_in_their_middle_and_the_stream_properly(na
 @pytest.mark.parametrize("part", [0.0, 0.99])
 def test_wherever_they_end_they_are_no_json(part: float) -> None:
     (_, call) = retold(CutArguments(part), "chat", streamed("chat", "", *CITIES)).said.calls
-    assert (call.values, call.arguments) in [(None, "{"), (None, PARIS[:-1])]
+    assert (call.parsed_arguments, call.arguments) in [(None, "{"), (None, PARIS[:-1])]
 
 
 def test_arguments_that_are_objects_pass_unchanged() -> None:
@@ -258,7 +261,7 @@ def test_half_of_the_words_come_and_nothing_tells_of_the_rest(name: str) -> None
 @pytest.mark.parametrize("name", FORMATS)
 def test_of_calls_alone_some_come(name: str) -> None:
     told = retold(EarlyStop(), name, streamed(name, "", *CITIES))
-    assert [call.values for call in told.said.calls] == [CITIES[0]]
+    assert [call.parsed_arguments for call in told.said.calls] == [CITIES[0]]
     assert told.evidence == EVIDENCE
 
 
@@ -292,7 +295,7 @@ def test_the_stream_ends_with_the_providers_own_event_for_an_error(name: str) ->
     notes = read(Timetable(sent), *pipes_over(ErrorEvent(2), name))
     *before, last = notes.body.removesuffix(b"\n\n").split(b"\n\n")
     assert (before, notes.error) == ([event.removesuffix(b"\n\n") for event in sent[:2]], None)
-    said = json_of(last + b"\n\n")
+    said = parse_event_json(last + b"\n\n")
     for key, value in SAYS[name].items():
         assert said[key].items() >= value.items() if isinstance(value, dict) else said[key] == value
     assert last.startswith(b"event: error\n") or name == "gemini"

@@ -241,7 +241,7 @@ def test_where_is_drawn_unless_it_is_said() -> None:
 
 
 def test_a_reply_that_named_no_time_to_wait_keeps_its_words() -> None:
-    later = ErrorReply(429, {"error": "it's late"}).retry_after(2)
+    later = ErrorReply(429, {"error": "it's late"}).with_retry_after(2)
     assert later == ErrorReply(429, {"error": "it's late"}, {"Retry-After": "2"})
 
 

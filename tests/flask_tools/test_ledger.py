@@ -13,8 +13,8 @@ from flask import Flask
 from chaoslab.core.events import Effect, LabWarning
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec
 from chaoslab.flask_tools import ledger, movies
-from chaoslab.flask_tools.app import app_of
-from chaoslab.flask_tools.ledger import Folders
+from chaoslab.flask_tools.app import make_app
+from chaoslab.flask_tools.ledger import FolderRunStore
 from chaoslab.flask_tools.service_module import DATA, Answer, Done, Route, ServiceModule, ServiceRequest
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
@@ -26,7 +26,7 @@ SEND = "/api/chat.postMessage"
 
 
 def effects(logs: Path) -> list[Effect]:
-    return [e for folder in logs.glob("2*") for _, e in History.read(folder).of(Effect)]
+    return [e for folder in logs.glob("2*") for _, e in History.read(folder).find_events(Effect)]
 
 
 def test_the_same_request_is_answered_again_and_done_once(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def bank(work: Callable[[ServiceRequest], Answer], logs: Path) -> Flask:
     """A service of one route, which answers as told."""
     offered = ServiceSpec("bank", (), {500: ErrorReply(500, {"error": "the bank is closed"})})
     module = ServiceModule(offered, (Route("POST", "/pay", "pay", work),), lambda _, message: {"error": message}, ())
-    return app_of(module, Folders(logs, NOW))
+    return make_app(module, FolderRunStore(logs, NOW))
 
 
 def test_a_failure_after_the_effect_is_answered_again_and_done_once(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_crash_is_told_in_the_trials_own_run(tmp_path: Path, known: bool) -> N
     app.extensions["ledger"].close()
     assert (reply.status_code, reply.json) == (500, {"error": "the bank is closed"})
     (folder,) = tmp_path.glob("2*" if known else "alone")
-    ((line, notice),) = History.read(folder).of(LabWarning)
+    ((line, notice),) = History.read(folder).find_events(LabWarning)
     assert notice.message == "bank failed at POST /pay: RuntimeError: no ink"
     assert line.trial == ("p1.r1" if known else "p0.r0")
 
@@ -183,7 +183,7 @@ def test_a_broken_film_file_is_told_once_in_the_runs_log(
     if text is not None:
         (data / "movies.json").write_text(text)
     monkeypatch.setattr(movies, "DATA", data)
-    movies._films.cache_clear()
+    movies._load_default_films.cache_clear()
     try:
         with service("movies", logs) as client:
             for _ in range(2):
@@ -191,9 +191,9 @@ def test_a_broken_film_file_is_told_once_in_the_runs_log(
                 assert found is not None
                 assert found["results"][0]["title"] == "Run Lola Run"
     finally:
-        movies._films.cache_clear()
+        movies._load_default_films.cache_clear()
     (folder,) = logs.glob("2*")
-    ((_, notice),) = History.read(folder).of(LabWarning)
+    ((_, notice),) = History.read(folder).find_events(LabWarning)
     assert notice.message.startswith(f"movies.json: {why}")
     assert notice.message.endswith("the bundled films are used")
 

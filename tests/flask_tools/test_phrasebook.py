@@ -2,10 +2,10 @@
 
 import pytest
 
-from chaoslab.flask_tools.service_module import bundled
-from chaoslab.flask_tools.translator import detect, render
+from chaoslab.flask_tools.service_module import load_bundled_json
+from chaoslab.flask_tools.translator import detect_language, translate_text
 
-BOOK = bundled("phrasebook.json")
+BOOK = load_bundled_json("phrasebook.json")
 LANGUAGES = ["en", "fr", "de", "es", "it", "pt", "nl"]
 
 
@@ -38,5 +38,5 @@ def test_every_row_is_whole_and_stands_once() -> None:
     ],
 )
 def test_a_text_is_heard_and_rendered(text: str, source: str, target: str, translated: str) -> None:
-    assert detect(text)[0] == source
-    assert render(text, source, target) == translated
+    assert detect_language(text)[0] == source
+    assert translate_text(text, source, target) == translated

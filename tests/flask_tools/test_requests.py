@@ -96,7 +96,7 @@ def test_a_service_that_crashes_says_so_in_its_own_way(tmp_path: Path, monkeypat
     def broken(*_: Any) -> Any:
         raise KeyError("nothing there")
 
-    monkeypatch.setattr(services, "_body", broken)
+    monkeypatch.setattr(services, "_parse_body", broken)
     line, _, _ = _last(tmp_path, "search", "GET", "/search.json", "q=a", b"", {})
     assert line == "500 INTERNAL SERVER ERROR"
     log = (tmp_path / RUN / "search.log").read_text()

@@ -11,7 +11,7 @@ import pytest
 from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.flask_tools.app import create_app
-from chaoslab.flask_tools.movies import read
+from chaoslab.flask_tools.movies import load_films
 from tests.flask_tools.service_parts import EVENTS, NOW, service, trial
 
 
@@ -40,6 +40,13 @@ def test_a_city_has_one_weather_by_all_its_names(tmp_path: Path, city: str) -> N
     body = ask("weather", tmp_path, "GET", "/data/2.5/weather", query_string={"q": city, "units": "metric"})
     assert body == ask("weather", tmp_path, "GET", "/data/2.5/weather?lat=48.1&lon=11.6&units=metric")
     assert body["name"] == "Munich"
+
+
+@pytest.mark.parametrize("city", ["Oslo", "Tokyo", "Lima"])
+def test_the_sun_is_highest_four_minutes_a_degree_from_greenwich(tmp_path: Path, city: str) -> None:
+    body = ask("weather", tmp_path, "GET", f"/data/2.5/weather?q={city}")
+    noon_s = (body["sys"]["sunrise"] + body["sys"]["sunset"]) / 2
+    assert noon_s % 86400 == pytest.approx(43200 - body["coord"]["lon"] * 240, abs=1)
 
 
 def test_units_are_the_same_warmth(tmp_path: Path) -> None:
@@ -75,7 +82,7 @@ def test_a_broken_film_file_is_said_and_replaced(
     bundled.write_text(json.dumps([{"name": n, "original_name": n} for n in "BC"]))
     if text is not None:
         (tmp_path / "movies.json").write_text(text)
-    result = read(tmp_path / "movies.json", otherwise=bundled)
+    result = load_films(tmp_path / "movies.json", otherwise=bundled)
     assert len(result.films) == films
     assert (warns or "") in "".join(result.warnings)
     assert bool(result.warnings) is (warns is not None)
@@ -117,6 +124,7 @@ BAD = [
         b'{"start":{"dateTime":"2026-06-02T10:00"},"end":{"dateTime":"2026-06-02T09:00"}}',
         400,
     ),
+    ("calendar", "POST", EVENTS, b'{"summary": "Tea", "start": "soon", "end": "later"}', 400),
     ("calendar", "DELETE", f"{EVENTS}/nothing", None, 404),
     ("calendar", "GET", f"{EVENTS}?timeMin=soon", None, 400),
     ("calculator", "POST", "/calculate", b'{"expression": "1/0"}', 400),

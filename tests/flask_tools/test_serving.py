@@ -80,7 +80,7 @@ def post(port: int, size: int, *, chunked: bool = False) -> tuple[int, Any]:
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_huge_body_is_refused_in_the_services_words_and_kept_nowhere(tmp_path: Path, chunked: bool) -> None:
     with services(tmp_path, "messaging") as (process, ports):
-        port = ports.service("messaging")
+        port = ports.get_service_port("messaging")
         assert post(port, BIG, chunked=chunked)[0] == 413
         before = peak_kb(process.pid) if sys.platform == "linux" else 0
         status, said = post(port, HUGE // 5, chunked=chunked)
@@ -93,7 +93,7 @@ def test_who_asks_before_sending_a_huge_body_is_refused_before(tmp_path: Path) -
         head = (
             f"POST /api/chat.postMessage HTTP/1.1\r\nHost: x\r\nContent-Length: {HUGE}\r\nExpect: 100-continue\r\n\r\n"
         )
-        answer = talk(ports.service("messaging"), head.encode())
+        answer = talk(ports.get_service_port("messaging"), head.encode())
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert json.loads(answer.split(b"\r\n\r\n")[1])["error"] == "request_too_large"
 
@@ -109,7 +109,7 @@ def test_who_asks_before_sending_a_huge_body_is_refused_before(tmp_path: Path) -
 )
 def test_what_is_not_http_is_answered_in_json(tmp_path: Path, data: bytes, status: int) -> None:
     with services(tmp_path, "calculator") as (_, ports):
-        head, body = talk(ports.service("calculator"), data).split(b"\r\n\r\n")
+        head, body = talk(ports.get_service_port("calculator"), data).split(b"\r\n\r\n")
     assert int(head.split()[1]) == status
     assert b"Content-Type: application/json" in head
     assert json.loads(body)["error"].keys() == {"type", "message"}
@@ -118,7 +118,7 @@ def test_what_is_not_http_is_answered_in_json(tmp_path: Path, data: bytes, statu
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "lifeline"])
 def test_it_ends_at_once_though_a_connection_is_open(tmp_path: Path, how: str) -> None:
     with services(tmp_path, "calculator", "calendar") as (process, ports):
-        open_one = http.client.HTTPConnection("127.0.0.1", ports.service("calculator"), timeout=10)
+        open_one = http.client.HTTPConnection("127.0.0.1", ports.get_service_port("calculator"), timeout=10)
         with contextlib.closing(open_one):
             open_one.request("GET", "/health")
             assert json.loads(open_one.getresponse().read())["status"] == "ok"
@@ -135,7 +135,7 @@ def test_it_ends_at_once_though_a_connection_is_open(tmp_path: Path, how: str) -
 def test_an_answer_without_a_body_keeps_its_connection(tmp_path: Path, asked_to_close: bool) -> None:
     """A toxic that swallows the answer would else be cut short by the service's own end."""
     with services(tmp_path, "calendar") as (_, ports):
-        connection = http.client.HTTPConnection("127.0.0.1", ports.service("calendar"), timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", ports.get_service_port("calendar"), timeout=10)
         with contextlib.closing(connection):
             connection.request("GET", "/calendar/v3/calendars/primary/events")
             event = json.loads(connection.getresponse().read())["items"][0]["id"]

@@ -15,7 +15,7 @@ from chaoslab.core.limits import Limits
 from chaoslab.record.history import History
 from chaoslab.reports.places import read_history
 from chaoslab.seams.gateway.routes import parse_routes
-from chaoslab.surfaces.gateway import RunningGateway, gateway, parse_plan, write_end
+from chaoslab.surfaces.gateway import RunningGateway, parse_plan, run_gateway, write_trial_and_run_end
 
 
 class Shop(BaseHTTPRequestHandler):
@@ -138,12 +138,12 @@ def standing(
     plan = replace(plan, limits=(*plan.limits, *limits))
     started = PromptStarted(prompt_index=1, prompt="test", effects=None)
     proxy = (proxy_port, elsewhere) if elsewhere else None
-    with gateway(
+    with run_gateway(
         known, plan, logs=logs, started=started, ports=ports, timeout_s=timeout_s, proxy=proxy, **more
     ) as running:
         yield running
-        running.end()
-        write_end(running.book, prompt="test", answer="done", seconds=1.0)
+        running.end_trial()
+        write_trial_and_run_end(running.book, prompt="test", answer="done", seconds=1.0)
 
 
 def history(logs: Path) -> History:

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.gateway._upstream import GatewayAnswer, OwnAnswer, Upstream, address_through
+from chaoslab.seams.gateway._upstream import GatewayAnswer, OwnAnswer, Upstream, get_connect_address
 from chaoslab.seams.gateway._upstream import _Protocol as Protocol
-from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
+from chaoslab.seams.gateway.routes import GatewayRoute, find_proxy
 from tests.told import in_a_loop
 
 CRM = GatewayRoute("crm", "http", "crm.test", 80)
@@ -34,13 +34,13 @@ NEAR = GatewayRoute("crm", "http", "127.0.0.1", 9000, "/v1")
 def test_the_proxy_of_the_environment_is_on_the_way_to_what_is_not_here(
     environment: dict[str, str], far: str, secure: str
 ) -> None:
-    assert proxy_for(CRM, environment) == far
-    assert proxy_for(GatewayRoute("crm", "https", "crm.test", 443), environment) == secure
-    assert proxy_for(NEAR, environment) == ""
+    assert find_proxy(CRM, environment) == far
+    assert find_proxy(GatewayRoute("crm", "https", "crm.test", 443), environment) == secure
+    assert find_proxy(NEAR, environment) == ""
 
 
 def test_a_proxy_on_the_way_is_connected_to_at_its_port() -> None:
-    found = [address_through(CRM, urlsplit(way)) for way in ("http://ann:w@proxy:3128", "http://proxy", "")]
+    found = [get_connect_address(CRM, urlsplit(way)) for way in ("http://ann:w@proxy:3128", "http://proxy", "")]
     assert found == [("proxy", 3128), ("proxy", 80), ("crm.test", 80)]
 
 
@@ -51,11 +51,11 @@ class Parted(GatewayAnswer):
         self.there, self.left = ready, list(coming)
         self.status, self.fields = 200, []
 
-    def ready(self) -> bytes:
+    def read_ready_part(self) -> bytes:
         there, self.there = self.there, b""
         return there
 
-    async def coming(self) -> bytes | None:
+    async def read_next_part(self) -> bytes | None:
         part = self.left.pop(0)
         if isinstance(part, Failure):
             raise part
@@ -79,13 +79,13 @@ def test_an_answer_begins_with_what_is_there_or_waits_for_it(
     async def story() -> None:
         heard, parts = list[Any](), list[bytes]()
         answer = Parted(ready, *coming)
-        first = await answer.begin(heard.append, wait=wait)
+        first = await answer.read_first_part(heard.append, wait=wait)
         assert first == (began if began is not None else b"b" if wait and coming[0] == b"b" else b"")
         failed = None
         try:
-            while (part := await answer.take()) is not None:
+            while (part := await answer.read_part()) is not None:
                 parts.append(part)
-            assert await answer.take() is None if wait or ready else True
+            assert await answer.read_part() is None if wait or ready else True
         except Failure as failure:
             failed = failure.kind
         assert failed == ends
@@ -102,13 +102,13 @@ def test_an_answer_begins_with_what_is_there_or_waits_for_it(
 @in_a_loop
 async def test_an_answer_of_the_gateways_own_is_whole_and_the_last_when_it_is_spelt() -> None:
     said = OwnAnswer(502, "no")
-    assert await said.whole() == (502, said.fields, b'{"error": "no"}')
+    assert await said.read_all() == (502, said.fields, b'{"error": "no"}')
     said = OwnAnswer(200, {"a": 1})
-    assert said.spelt() == (
+    assert said.to_bytes() == (
         b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\nConnection: close\r\n\r\n{"a": 1}'
     )
-    assert said.parts() is said
-    assert await said.take() is None
+    assert said.iterate_parts() is said
+    assert await said.read_part() is None
     assert (said.clean, said.measured) == (True, True)
 
 
@@ -132,11 +132,11 @@ def test_a_service_that_cannot_be_asked_is_told_with_its_route(
             raise error
 
         monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", fails)
-        answer = await upstream.ask("GET", "/", [], b"", None, length=0)
+        answer = await upstream.send_request("GET", "/", [], b"", None, length=0)
         assert upstream.protocol is None
-        upstream.leave()
-        assert await upstream.done(clean=True)
-        return await answer.whole()
+        upstream.shut_down_sending()
+        assert await upstream.finish_exchange(clean=True)
+        return await answer.read_all()
 
     found, _, body = asyncio.run(story())
     assert found == status
@@ -168,7 +168,7 @@ async def test_one_timer_bounds_each_silence() -> None:
     protocol._due_s = loop.time() - 1
     protocol._check_silence()
     assert (len(late), protocol._watch) == (1, None)
-    assert protocol.over()  # it has no connection
+    assert protocol.is_stale()  # it has no connection
 
 
 @in_a_loop
@@ -183,6 +183,6 @@ async def test_a_kept_connection_over_tls_is_taken_for_open() -> None:
             protocol.transport = SimpleNamespace(  # type: ignore[assignment]
                 get_extra_info=extra.get, is_closing=lambda: False, close=lambda: None
             )
-            assert not protocol.over()
+            assert not protocol.is_stale()
         lines[1].close()
-        assert protocol.over()
+        assert protocol.is_stale()

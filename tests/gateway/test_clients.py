@@ -54,7 +54,7 @@ def test_curl_meets_a_lost_reply_and_takes_a_stream(tmp_path: Path, capfd: Any) 
     out, err = capfd.readouterr()
     assert (out, "curl: (28)" in err) == ('{"size": 13, "amount": 30}5\n', True)
     assert "chaoslab: harm – POST /refunds twice (" in err
-    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["lost_reply"]
+    assert [event.fault for _, event in history(tmp_path).find_events(FaultWitnessed)] == ["lost_reply"]
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_openai_for_node_retries_a_rate_limit_and_takes_a_stream(
     assert exec_(tmp_path, "crm=http://127.0.0.1:1", ["node", "-e", NODE_AGENT], *options) == 0
     out, err = capfd.readouterr()
     assert (out, "chaoslab: correct – " in err) == ("Yes, I am. / Still here.\n", True), err
-    assert [event.status for _, event in history(tmp_path).of(CallFinished)] == [429, 200, 200]
+    assert [event.status for _, event in history(tmp_path).find_events(CallFinished)] == [429, 200, 200]
     assert "sk-of-a-user" not in (tmp_path / "latest" / "info.log").read_text()
 
 
@@ -146,4 +146,4 @@ def test_the_sdk_of_mcp_for_node_has_one_effect_a_call(
     proxy = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(tmp_path), *given, *wanted, "--", *server]
     done = subprocess.run(["node", "-e", client, *proxy], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == f"{answer}\n"
-    assert [event.content for _, event in history(tmp_path).of(Effect)] == [{"order": 17}]
+    assert [event.content for _, event in history(tmp_path).find_events(Effect)] == [{"order": 17}]

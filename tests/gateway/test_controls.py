@@ -61,14 +61,14 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
         client.post(f"{levers}/stop")
         assert process.wait(20) == 0
     told = history(tmp_path)
-    assert [event.message for _, event in told.of(LabWarning)] == [
+    assert [event.message for _, event in told.find_events(LabWarning)] == [
         "control: paused",
         "control: resumed",
         f"control: '{fault['name']}' is off",
         f"control: '{fault['name']}' is on",
         "control: stopped",
     ]  # fmt: skip
-    assert len([*told.of(FaultWitnessed)]) == 3
+    assert len([*told.find_events(FaultWitnessed)]) == 3
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
 def test_faults_end_by_themselves(options: Sequence[str], found: list[int], why: str, tmp_path: Path) -> None:
     with command(tmp_path, *options) as (_, client, _address):
         assert statuses(client, len(found)) == found
-    assert [event.message for _, event in history(tmp_path).of(LabWarning)] == [why]
+    assert [event.message for _, event in history(tmp_path).find_events(LabWarning)] == [why]
 
 
 @pytest.mark.parametrize(

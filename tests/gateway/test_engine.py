@@ -25,10 +25,10 @@ from chaoslab.seams.gateway._connection import Exchange
 from chaoslab.seams.gateway._upstream import (
     ServiceAnswer,
     Upstream,
-    build_head,
-    describe_error,
-    describe_exception,
-    first_line,
+    build_request_head,
+    describe_os_error,
+    describe_tls_error,
+    get_first_line,
 )
 from chaoslab.seams.gateway.engine import run_gateway
 from chaoslab.seams.gateway.routes import GatewayRoute
@@ -126,14 +126,17 @@ def test_one_connection_has_answers_to_head_between_others(tmp_path: Path) -> No
 
 
 def ends(logs: Path) -> list[tuple[Any, ...]]:
-    return [(end.ok, end.status, end.error, end.via, end.reply) for _, end in history(logs).of(CallFinished)]
+    return [(end.ok, end.status, end.error, end.via, end.reply) for _, end in history(logs).find_events(CallFinished)]
 
 
 def traffic(logs: Path, server: Any) -> list[str]:
     """The lines of some requests."""
     server.asked = 0
     secret = {"Authorization": "Bearer sk-of-a-user"}
-    with standing(logs, [f"crm={server.url}"]) as running, httpx.Client(base_url=running.url("crm")) as client:
+    with (
+        standing(logs, [f"crm={server.url}"]) as running,
+        httpx.Client(base_url=running.make_route_url("crm")) as client,
+    ):
         client.get("/price/1")
         client.get("/price/1?page=2&key=query-of-a-user", headers=secret)
         client.get("/price/1")
@@ -177,7 +180,7 @@ def test_the_same_requests_write_the_same_lines(server: Any, tmp_path: Path) -> 
 @pytest.mark.parametrize("fault", [None, {"fault": "latency", "target": "crm", "delay_s": 0.01}])
 def test_connections_have_no_thread(fault: dict[str, Any] | None, server: Any, tmp_path: Path) -> None:
     with standing(tmp_path, [f"crm={server.url}"], *([fault] if fault else [])) as running:
-        clients = [httpx.Client(base_url=running.url("crm")) for _ in range(8)]
+        clients = [httpx.Client(base_url=running.make_route_url("crm")) for _ in range(8)]
         assert {client.get("/price/1").status_code for client in clients} == {200}
         assert [each.name for each in threading.enumerate()].count("gateway") == 1
         for client in clients:
@@ -349,7 +352,7 @@ def test_an_exchange_that_is_over_needs_no_collector(tmp_path: Path) -> None:
     try:
         with shop() as server, standing(tmp_path, [f"crm={server.url}"]) as running:
             server.go_on.clear()
-            with httpx.stream("GET", f"{running.url('crm')}/stream") as reply:
+            with httpx.stream("GET", f"{running.make_route_url('crm')}/stream") as reply:
                 lines = reply.iter_lines()
                 next(lines)
                 (attempt,) = map(ref, running.shared.under_way)
@@ -372,7 +375,7 @@ def test_a_head_is_told_from_the_one_before_it(tmp_path: Path) -> None:
         (b"/x", b"{}"), (b"/x", b"[]"), (b"/x", b""), (b"/xx", b""), (b"/x", b""), (b"/x", b""), (b"/x", b"{} "),
     ]  # fmt: skip
     assert [b"X-A: 1" in lines for lines in sent] == [False] * 4 + [True, False, False]
-    assert [event.arguments for _, event in history(tmp_path).of(CallStarted)][1:3] == [{}, {"body": []}]
+    assert [event.arguments for _, event in history(tmp_path).find_events(CallStarted)][1:3] == [{}, {"body": []}]
 
 
 def test_a_large_number_for_a_length_ends_its_own_connection_alone(tmp_path: Path) -> None:
@@ -392,7 +395,17 @@ def test_a_list_of_tools_in_mcp_tells_which_have_no_effects(tmp_path: Path) -> N
     with scripted(tmp_path, OK, listed, OK) as (_, line):
         for method in ("tools/call", "tools/list", "tools/call"):
             asked(line, message(method))
-    assert [event.effect for _, event in history(tmp_path).of(Effect)] == ["price"]
+    assert [event.effect for _, event in history(tmp_path).find_events(Effect)] == ["price"]
+
+
+def test_a_client_that_asks_first_is_told_to_go_on(tmp_path: Path) -> None:
+    head, body = POST.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n")[:-2], POST[-2:]
+    with shop() as server, standing(tmp_path, [f"crm={server.url}"]) as running:
+        address = "127.0.0.1", int(running.address.rpartition(":")[2])
+        with socket.create_connection(address, 20) as line:
+            line.sendall(head)
+            assert line.recv(1 << 10) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            assert asked(line, body).startswith(b"HTTP/1.1 200")
 
 
 def test_a_coding_that_would_be_lost_on_the_way_is_refused(tmp_path: Path) -> None:
@@ -408,7 +421,7 @@ def test_a_service_is_asked_for_nothing_that_is_not_in_the_log(tmp_path: Path) -
     with scripted(tmp_path, b"") as (service, line):
         line.sendall(POST)
         eventually(lambda: len(service.asked) == 2)
-        assert [event.tool for _, event in history(tmp_path).of(CallStarted)] == ["GET /x", "POST /x"]
+        assert [event.tool for _, event in history(tmp_path).find_events(CallStarted)] == ["GET /x", "POST /x"]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -434,7 +447,7 @@ def test_a_service_is_asked_for_nothing_when_the_log_is_lost(tmp_path: Path) -> 
     ],
 )
 def test_what_openssl_says_is_told_in_plain_letters(error: Any, words: str) -> None:
-    assert describe_exception(error) == words
+    assert describe_tls_error(error) == words
 
 
 @pytest.mark.parametrize(
@@ -449,8 +462,8 @@ def test_what_openssl_says_is_told_in_plain_letters(error: Any, words: str) -> N
     ],
 )
 def test_the_reason_of_a_broken_connection_is_the_system_s(error: BaseException, words: str) -> None:
-    assert describe_error(error) == words
-    assert first_line("\n400, message:\n  Bad status line:\n\n  b'x'") == "400, message"
+    assert describe_os_error(error) == words
+    assert get_first_line("\n400, message:\n  Bad status line:\n\n  b'x'") == "400, message"
 
 
 @pytest.mark.parametrize(
@@ -469,7 +482,9 @@ def test_the_reason_of_a_broken_connection_is_the_system_s(error: BaseException,
 def test_a_service_gets_its_own_host_one_length_and_no_field_of_the_hop(
     method: str, fields: list[tuple[str, str]], length: int, sent: str
 ) -> None:
-    head = build_head(GatewayRoute("crm", "http", "crm.test", 8080, "/api"), method, "/x", fields, length).decode()
+    head = build_request_head(
+        GatewayRoute("crm", "http", "crm.test", 8080, "/api"), method, "/x", fields, length
+    ).decode()
     assert head == f"{method} /api/x HTTP/1.1\r\nHost: crm.test:8080\r\n{sent}\r\n\r\n"
 
 
@@ -500,11 +515,11 @@ async def test_a_part_of_an_answer_is_there_at_once_unless_it_broke_off_or_comes
         payload.set_exception(broke)
     message: Any = SimpleNamespace(code=200, reason="OK", raw_headers=fields, chunked=chunked)
     answer = ServiceAnswer(cast(Any, None), protocol, message, payload)
-    assert answer.ready() == ready
+    assert answer.read_ready_part() == ready
     found: list[Any] = []
     while len(found) < len(parts):
         try:
-            found.append(await answer.coming())
+            found.append(await answer.read_next_part())
         except Failure as failure:
             found.append(failure.kind)
     assert found == parts
@@ -512,7 +527,7 @@ async def test_a_part_of_an_answer_is_there_at_once_unless_it_broke_off_or_comes
 
 def exchange(gateway: Any = None, line: Any = None, *, version: tuple[int, int] = (1, 1), keeps: bool = True) -> Any:
     request = SimpleNamespace(version=version, keep_alive=keeps)
-    rewriting = SimpleNamespace(answered=lambda fields: fields)
+    rewriting = SimpleNamespace(rewrite_headers=lambda fields: fields)
     return Exchange(*cast(Any, (gateway, line, request, None, rewriting, 0)))
 
 
@@ -547,21 +562,29 @@ async def test_an_answer_has_the_fields_of_its_own_hop_and_each_once(
     async def take() -> None:
         return None
 
-    one._send = write
-    assert await one._sent(status, given, "OK", b"" if status == 204 else b"ok", SimpleNamespace(take=take)) is stays
+    one._send_to_client = write
+    assert (
+        await one._send_answer(status, given, "OK", b"" if status == 204 else b"ok", SimpleNamespace(read_part=take))
+        is stays
+    )
     assert b"".join(written) == b"HTTP/1.1 %d OK\r\n%b\r\n%b" % (status, head, body)
 
 
 @pytest.mark.parametrize(
     ("ends", "how", "waits"),
-    [("", "timed_out", [7.0]), ("lapse", "timed_out", []), ("gone", "timed_out", []), ("", "reset", [])],
+    [
+        ("", "timed_out", [7.0]),
+        ("abandon_oldest_exchange", "timed_out", []),
+        ("handle_disconnect", "timed_out", []),
+        ("", "reset", []),
+    ],
 )
 @in_a_loop
 async def test_a_client_waits_once_for_an_answer_that_never_comes(*, ends: str, how: str, waits: list[float]) -> None:
     told: list[Any] = []
     seam = SimpleNamespace(timeout_s=7.0)
-    gateway = SimpleNamespace(seam=seam, ended=lambda attempt, seen: told.append((attempt, seen.error)))
-    done = SimpleNamespace(force_close=lambda: told.append("closed"), reset=lambda: told.append("reset"))
+    gateway = SimpleNamespace(seam=seam, handle_exchange_end=lambda attempt, seen: told.append((attempt, seen.error)))
+    done = SimpleNamespace(force_close=lambda: told.append("closed"), reset_connection=lambda: told.append("reset"))
     one = exchange(gateway, SimpleNamespace(transport=object(), left=False, **vars(done)))
     waited: list[float] = []
 
@@ -575,8 +598,8 @@ async def test_a_client_waits_once_for_an_answer_that_never_comes(*, ends: str, 
         waited.append(delay_s)
         return False
 
-    one._answer_request, one.wait = answered, wait
-    assert not await one.run("attempt")
+    one._answer_request, one.wait_unless_client_left = answered, wait
+    assert not await one.serve_attempt("attempt")
     assert waited == waits
     seen, closed = {"timed_out": ("left", "closed")}.get(how, (how, how))
     assert told == [("attempt", seen), closed]
@@ -616,7 +639,7 @@ async def test_a_kept_connection_that_is_over_is_made_anew(
 ) -> None:
     loop, noted, closed = asyncio.get_running_loop(), set[str](), list[str]()
     old, new = (
-        SimpleNamespace(should_close=closes, over=lambda: over, close=lambda name=name: closed.append(name))
+        SimpleNamespace(should_close=closes, is_stale=lambda: over, close=lambda name=name: closed.append(name))
         for name in ("old", "new")
     )
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,9 +15,8 @@ import pytest
 
 from chaoslab.base.clock import system
 from chaoslab.cli import main
-from chaoslab.core.events import FaultWitnessed
-from chaoslab.lab.recorded_run import Unrepeatable
-from chaoslab.lab.recorded_run import read as remember
+from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
+from chaoslab.lab.recorded_run import Unrepeatable, read_recorded_run
 from chaoslab.reports.show import render_stories
 from tests.gateway.parts import history, shop
 from tests.seams.lab_parts import eventually
@@ -63,6 +63,15 @@ def exec_(tmp_path: Path, crm: str, command: Sequence[str], *options: str) -> in
     return main(["exec", *given])
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_command_has_levers_if_they_are_asked_for(crm: str, tmp_path: Path, capfd: Any, *, asked: bool) -> None:
+    steer = [sys.executable, "-m", "chaoslab", "steer", "latest", "pause", "--logs", str(tmp_path)]
+    code = exec_(tmp_path, crm, steer, *(["--levers"] if asked else []))
+    err = capfd.readouterr().err
+    assert (code, "chaoslab exec with --levers" in err) == ((4, False) if asked else (2, True))
+    assert bool(re.match(r"levers: http://127\.0\.0\.1:\d+/\S+/status\n", err)) is asked
+
+
 def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: Path, capfd: Any) -> None:
     command, patient = [sys.executable, "-c", PYTHON_AGENT], [sys.executable, "-c", PATIENT]
     assert exec_(tmp_path, crm, patient, "--effects", EFFECTS, "--fact", "30") == 0
@@ -70,10 +79,45 @@ def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: P
     assert exec_(tmp_path, crm, command, "--fault", LOST, "--effects", EFFECTS, "--fact", "30") == 1
     out, err = capfd.readouterr()
     assert (out, err.startswith("chaoslab: harm – POST /refunds twice (")) == ("Refunded 30.\n", True)
-    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["lost_reply"]
+    assert [event.fault for _, event in history(tmp_path).find_events(FaultWitnessed)] == ["lost_reply"]
     assert exec_(tmp_path, crm, patient) == 4, "nothing was judged"
     said = "chaoslab: unknown – nothing was stated about a right answer: --effects and --fact state it ("
     assert capfd.readouterr().err.startswith(said)
+
+
+MCP_SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"content": []}}), flush=True)
+"""
+MCP_AGENT = """
+import json, subprocess, sys
+server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+for number in (1, 2):
+    params = {"name": "refund", "arguments": {"order": 17}}
+    message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+    server.stdin.write(json.dumps(message).encode() + b"\\n")
+    server.stdin.flush()
+    server.stdout.readline()
+server.stdin.close()
+server.wait()
+"""
+
+
+@pytest.mark.parametrize("logs", [["--no-logs"], ["--logs", "elsewhere"]])
+def test_a_run_without_logs_is_judged_with_its_mcp_servers_and_leaves_nothing(
+    crm: str, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch, logs: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    effects = json.dumps([{"effect": "refund", "order": 17}])
+    proxy = [sys.executable, "-m", "chaoslab", "mcp", "--effects", effects, "--", sys.executable, "-c", MCP_SERVER]
+    command = [sys.executable, "-c", MCP_AGENT, *proxy]
+    assert main(["exec", *logs, "--route", crm, "--", *command]) == 1
+    said = capfd.readouterr().err
+    assert "its MCP server: harm – refund twice" in said
+    assert ("elsewhere/" in said) == (logs != ["--no-logs"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ([] if logs == ["--no-logs"] else ["elsewhere"])
 
 
 DYING_AGENT = """
@@ -122,30 +166,60 @@ def test_a_command_goes_on_as_often_as_it_may(
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
-@pytest.mark.parametrize(("key", "code", "said"), [("", 1, "harm – POST /refunds twice"), ("k17", 0, "correct – all")])
+@pytest.mark.parametrize("moment", ["after", "at_once"])
+@pytest.mark.parametrize(
+    ("key", "wishes", "code", "said"),
+    [
+        ("", "1", 1, "harm – POST /refunds twice"),
+        ("", "2", 0, "correct – all"),
+        ("k17", "1", 0, "correct – all"),
+        ("k17", "2", 1, "undone – "),
+    ],
+)
 def test_a_command_is_run_again_for_the_same_event(
-    key: str, code: int, said: str, crm: str, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    moment: str, key: str, wishes: str, code: int, said: str, crm: str, tmp_path: Path, capfd: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     (tmp_path / "agent.js").write_text(DYING_AGENT)
     monkeypatch.chdir(tmp_path)
     command = ["node", "agent.js", *filter(None, [key])]
-    assert exec_(tmp_path / "logs", crm, command, "--fault", "event_twice:crm", "--effects", EFFECTS) == code
+    twice = json.dumps({"fault": "event_twice", "target": "crm", "moment": moment, "calls": [1]})
+    options = ["--fault", twice, "--effects", EFFECTS, "--wishes", wishes]
+    assert exec_(tmp_path / "logs", crm, command, *options) == code
     out, err = capfd.readouterr()
-    assert (out, err.startswith(f"chaoslab: {said}")) == ("Refunded 30.\n" * 2, True)
+    assert (out, err.startswith(f"chaoslab: {said}")) == ("Refunded 30.\n" * 2, True), err
     assert "; the same event came twice" in err
+    asked = [
+        type(record.event).__name__
+        for record in history(tmp_path / "logs").records
+        if isinstance(record.event, CallStarted | CallFinished)
+    ]
+    # At once, the first request goes on a second later, when the other process's has been answered.
+    first = "CallStarted" if moment == "at_once" else "CallFinished"
+    assert asked == [
+        "CallStarted",
+        first,
+        *(["CallFinished"] if moment == "at_once" else ["CallStarted"]),
+        "CallFinished",
+    ]
 
 
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
         ({"fault": "user_stops"}, "user_stops is done by whoever asks the agent"),
-        ({"fault": "event_twice", "moment": "at_once"}, "a command is run again after it has ended"),
+        ({"fault": "sessions_at_once"}, "sessions_at_once is done by whoever asks the agent"),
     ],
 )
 def test_what_no_command_can_meet_is_refused(fault: Any, said: str, crm: str, tmp_path: Path, capfd: Any) -> None:
     given = json.dumps({**fault, "target": "crm"})
     assert exec_(tmp_path, crm, [sys.executable, "-c", PATIENT], "--fault", given) == 2
     assert said in capfd.readouterr().err
+
+
+def test_what_is_wished_twice_comes_twice(crm: str, tmp_path: Path, capfd: Any) -> None:
+    assert exec_(tmp_path, crm, [sys.executable, "-c", PATIENT], "--fault", LOST, "--wishes", "2") == 2
+    assert "--wishes is about an event that comes again: give --fault event_twice:ROUTE too" in capfd.readouterr().err
 
 
 def test_a_command_with_nothing_to_go_on_is_not_killed(crm: str, tmp_path: Path, capfd: Any) -> None:
@@ -295,6 +369,10 @@ def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(c
         (["--proxy", "--route", "a.test:99999"], "the host a.test:99999 should have a port from 1 to 65535"),
         (["--proxy", "--fault", "stale:ftp://a"], "'stale on ftp://a' names neither a route nor a host, as in"),
         (["--elsewhere", "refuse"], "--elsewhere is about the proxy: it needs --proxy"),
+        (["--elsewhere", "pass"], "--elsewhere is about the proxy: it needs --proxy"),
+        (["--wishes", "1"], "--wishes is about an event that comes again: give --fault event_twice:ROUTE too"),
+        (["--resumes", "3"], "--resumes 3 is how often --resume-with resumes the command: add --resume-with COMMAND"),
+        (["--resumes", "1"], "--resumes 1 is how often --resume-with resumes the command: add --resume-with COMMAND"),
         (["--stop-if", "harm > 0"], "--stop-if 'harm > 0' should be an error_rate above a share, over a time, as in"),
     ],
 )  # fmt: skip
@@ -388,7 +466,7 @@ def test_a_plan_file_gives_faults_and_seed(crm: str, tmp_path: Path, capfd: Any)
 def test_a_replay_names_the_command_that_made_the_run(crm: str, tmp_path: Path) -> None:
     assert exec_(tmp_path, crm, [sys.executable, "-c", "print('done')"]) == 4
     with pytest.raises(Unrepeatable, match=r"was made by chaoslab exec or chaoslab gateway, .* again with --seed 1$"):
-        remember("latest", logs=tmp_path)
+        read_recorded_run("latest", logs=tmp_path)
 
 
 def test_a_child_that_holds_the_output_holds_up_nothing(tmp_path: Path, capfd: Any) -> None:

@@ -21,7 +21,7 @@ import trustme
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabWarning
 from chaoslab.seams.gateway._upstream import read_head
-from chaoslab.seams.gateway.forward import _explain_distrust
+from chaoslab.seams.gateway.forward import _explain_handshake_failure
 from chaoslab.wire.http1 import HEAD_MAX
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
@@ -85,8 +85,8 @@ def test_a_program_is_broken_as_it_is(program: str, source: str, tmp_path: Path)
         )
     assert (done.stdout.split(), done.stderr) == (["429", "200"], "")
     told = history(tmp_path / "logs")
-    assert [event.fault for _, event in told.of(FaultWitnessed)] == ["rate_limit"]
-    assert [event.target for _, event in told.of(CallFinished)] == ["api.openai.com"] * 2
+    assert [event.fault for _, event in told.find_events(FaultWitnessed)] == ["rate_limit"]
+    assert [event.target for _, event in told.find_events(CallFinished)] == ["api.openai.com"] * 2
 
 
 def test_sdks_are_broken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_sdks_are_broken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyP
             client.chat.completions.create(**hello)
         assert httpx.get("https://api.openai.com/v1/models").status_code == 200
         assert requests.get("https://api.openai.com/v1/models").status_code == 200
-    assert [event.ok for _, event in history(tmp_path).of(CallFinished)] == [False, True, True, True]
+    assert [event.ok for _, event in history(tmp_path).find_events(CallFinished)] == [False, True, True, True]
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def elsewhere(authority: trustme.CA) -> Iterator[str]:
 
 
 def warnings(logs: Path) -> list[str]:
-    return [event.message for _, event in history(logs).of(LabWarning)]
+    return [event.message for _, event in history(logs).find_events(LabWarning)]
 
 
 def test_other_hosts_pass_unread(elsewhere: str, authority: trustme.CA, tmp_path: Path) -> None:
@@ -151,7 +151,8 @@ def test_other_hosts_pass_unread(elsewhere: str, authority: trustme.CA, tmp_path
         program(running.told, theirs) as client,  # which believes in the service's own authority alone
     ):
         assert client.get(f"https://{elsewhere}/x").text == "unread"
-        assert client.get(f"{server.url}/price").json()["path"] == "/price"
+        passed = client.get(f"{server.url}/price").json()
+        assert (passed["path"], passed["headers"]["Accept-Encoding"]) == ("/price", client.headers["Accept-Encoding"])
         down = client.post("http://127.0.0.1:1/x")
         assert (down.status_code, down.json()["error"].endswith("Connection refused")) == (502, True)
         with pytest.raises(httpx.ProxyError, match="502 Bad Gateway"):
@@ -159,7 +160,7 @@ def test_other_hosts_pass_unread(elsewhere: str, authority: trustme.CA, tmp_path
     told = warnings(tmp_path)
     assert told[0] == f"{elsewhere} is no route: what goes there passes unread"
     assert len(told) == 3
-    assert not [*history(tmp_path).of(CallFinished)]
+    assert not [*history(tmp_path).find_events(CallFinished)]
 
 
 def test_other_hosts_are_refused(elsewhere: str, tmp_path: Path) -> None:
@@ -230,7 +231,7 @@ def test_a_service_is_its_route_by_its_own_address_and_by_the_gateways(tmp_path:
     ):
         for url in (server.url, f"{running.address}/crm"):
             assert client.get(f"{url}/price").json()["path"] == "/price"
-    assert [event.target for _, event in history(tmp_path).of(CallFinished)] == ["crm"] * 2
+    assert [event.target for _, event in history(tmp_path).find_events(CallFinished)] == ["crm"] * 2
 
 
 def test_plain_http_through_a_tunnel_is_read(tmp_path: Path) -> None:
@@ -241,7 +242,7 @@ def test_plain_http_through_a_tunnel_is_read(tmp_path: Path) -> None:
             found = asked(running.told["HTTP_PROXY"], f"CONNECT {host} HTTP/1.1\r\n\r\n".encode(), head.encode())
     assert found.startswith(b"HTTP/1.1 200 ")
     assert b'"path": "/price"' in found
-    assert [event.target for _, event in history(tmp_path).of(CallFinished)] == [host]
+    assert [event.target for _, event in history(tmp_path).find_events(CallFinished)] == [host]
 
 
 @pytest.mark.parametrize(("elsewhere", "passed"), [("pass", True), ("refuse", False)])
@@ -294,7 +295,7 @@ def test_a_key_is_never_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_handshake_that_ended_otherwise_is_told_in_its_own_words() -> None:
-    assert _explain_distrust(ValueError("it is no name")) == "it is no name"
+    assert _explain_handshake_failure(ValueError("it is no name")) == "it is no name"
 
 
 def test_a_hosts_whole_name_with_its_dot_is_the_same_host(tmp_path: Path) -> None:
@@ -305,7 +306,7 @@ def test_a_hosts_whole_name_with_its_dot_is_the_same_host(tmp_path: Path) -> Non
     ):
         for host in ("api.test", "api.test."):
             assert client.get(f"http://{host}/price").json()["path"] == "/price"
-    assert [event.target for _, event in history(tmp_path).of(CallFinished)] == ["api.test"] * 2
+    assert [event.target for _, event in history(tmp_path).find_events(CallFinished)] == ["api.test"] * 2
 
 
 def test_what_goes_to_a_host_that_nobody_named_is_passed_on_as_it_comes(tmp_path: Path) -> None:

@@ -19,9 +19,19 @@ import trustme
 import chaoslab as lab
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import TEXT_MAX
-from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, LabWarning, Replied, Usage
-from chaoslab.seams.gateway.routes import is_host, parse_routes
-from chaoslab.surfaces.gateway import parse_plan
+from chaoslab.core.events import (
+    CallFinished,
+    CallStarted,
+    Effect,
+    FaultWitnessed,
+    LabWarning,
+    PromptAttempt,
+    PromptFinished,
+    Replied,
+    Usage,
+)
+from chaoslab.seams.gateway.routes import is_host_name, parse_routes
+from chaoslab.surfaces.gateway import log_trial_answer, parse_plan
 from chaoslab.wire.http1 import BODY_MAX
 from tests.gateway.parts import Shop, history, on_loopback, shop, standing
 from tests.measure_parts import calls, uninjected
@@ -30,12 +40,12 @@ from tests.waiting import HUNG_S
 
 
 def met(logs: Path) -> list[str]:
-    return [event.fault for _, event in history(logs).of(FaultWitnessed)]
+    return [event.fault for _, event in history(logs).find_events(FaultWitnessed)]
 
 
 def test_requests_pass_and_are_written_down_without_their_secrets(crm: str, tmp_path: Path) -> None:
     secrets = {"Authorization": "Bearer sk-of-a-user", "X-Api-Key": "key-of-a-user", "Cookie": "session=of-a-user"}
-    with standing(tmp_path, [crm]) as running, httpx.Client(base_url=running.url("crm")) as client:
+    with standing(tmp_path, [crm]) as running, httpx.Client(base_url=running.make_route_url("crm")) as client:
         reply = client.get("/price/17?api_key=query-of-a-user&page=2", headers={**secrets, "X-Trace": "t1"})
         assert client.post("/refunds", json={"order": 17}).json() == {"size": 12, "amount": 30}
     told = reply.json()
@@ -43,9 +53,9 @@ def test_requests_pass_and_are_written_down_without_their_secrets(crm: str, tmp_
     assert {name: told["headers"].get(name) for name in (*secrets, "X-Trace")} == {**secrets, "X-Trace": "t1"}
     assert told["headers"]["Host"] == crm.partition("//")[2]
     assert "of-a-user" not in (tmp_path / "latest" / "info.log").read_text()
-    calls = [(event.tool, event.arguments) for _, event in history(tmp_path).of(CallStarted)]
+    calls = [(event.tool, event.arguments) for _, event in history(tmp_path).find_events(CallStarted)]
     assert calls == [("GET /price/17", {"query": {"api_key": "***", "page": "2"}}), ("POST /refunds", {"order": 17})]
-    assert [event.content for _, event in history(tmp_path).of(Effect)] == [{"order": 17}]
+    assert [event.content for _, event in history(tmp_path).find_events(Effect)] == [{"order": 17}]
 
 
 FAULTS: list[tuple[str, dict[str, Any], str]] = [
@@ -67,7 +77,7 @@ def test_a_fault_is_met_by_the_client_and_witnessed(
     patience_s = 0.6 if seen == "ReadTimeout" else HUNG_S
     with (
         standing(tmp_path, [crm], given) as running,
-        httpx.Client(base_url=running.url("crm"), timeout=HUNG_S) as client,
+        httpx.Client(base_url=running.make_route_url("crm"), timeout=HUNG_S) as client,
     ):
         assert client.get("/first").status_code == 200
         try:
@@ -78,7 +88,7 @@ def test_a_fault_is_met_by_the_client_and_witnessed(
         assert client.get("/third").status_code == 200
     assert seen in found
     assert met(tmp_path) == [fault]
-    ends = sorted((event.request, event.target, event.ok) for _, event in history(tmp_path).of(CallFinished))
+    ends = sorted((event.request, event.target, event.ok) for _, event in history(tmp_path).find_events(CallFinished))
     assert len(ends) == 3  # the second may end last, since the gateway is told late that its client has gone
     assert ends == [(1, "crm", True), (2, "crm", fault == "latency"), (3, "crm", True)]
 
@@ -86,7 +96,7 @@ def test_a_fault_is_met_by_the_client_and_witnessed(
 def test_a_wrong_value_is_in_the_answer_and_nothing_else(crm: str, tmp_path: Path) -> None:
     fault = {"fault": "wrong_value", "target": "crm"}
     with standing(tmp_path, [crm], fault) as running:
-        value = httpx.post(running.url("crm") + "/refunds", json={"order": 17}).json()
+        value = httpx.post(running.make_route_url("crm") + "/refunds", json={"order": 17}).json()
     assert value.keys() == {"size", "amount"}
     assert value != {"size": 12, "amount": 30}
     assert met(tmp_path) == ["wrong_value"]
@@ -94,7 +104,9 @@ def test_a_wrong_value_is_in_the_answer_and_nothing_else(crm: str, tmp_path: Pat
 
 def test_the_answer_that_a_fault_shall_change_is_asked_for_unpacked(crm: str, tmp_path: Path) -> None:
     with standing(tmp_path, [crm], {"fault": "latency", "target": "crm", "calls": [1], "delay_s": 0.001}) as running:
-        sent = [httpx.get(running.url("crm") + "/").json()["headers"].get("Accept-Encoding") for _ in range(2)]
+        sent = [
+            httpx.get(running.make_route_url("crm") + "/").json()["headers"].get("Accept-Encoding") for _ in range(2)
+        ]
     assert sent == [None, httpx.Client().headers["Accept-Encoding"]]
 
 
@@ -115,10 +127,10 @@ def test_a_redirect_and_a_cookie_lead_back_to_the_gateway(location: str, tmp_pat
     with shop() as server:
         server.RequestHandlerClass = Redirects
         with standing(tmp_path, [f"crm={server.url}"]) as running, httpx.Client(follow_redirects=True) as client:
-            reply = client.post(running.url("crm") + "/orders", json={"order": 17})
+            reply = client.post(running.make_route_url("crm") + "/orders", json={"order": 17})
             assert [(each.status_code, each.reason_phrase) for each in reply.history] == [(307, "Over There")]
             assert reply.request.headers["Cookie"] == "basket=17"
-    assert [(event.effect, event.content) for _, event in history(tmp_path).of(Effect)] == [
+    assert [(event.effect, event.content) for _, event in history(tmp_path).find_events(Effect)] == [
         ("POST /orders/", {"order": 17})
     ]
 
@@ -143,21 +155,21 @@ def test_json_that_few_write_is_changed_too(fault: str, body: bytes, kind: str, 
     with shop() as server:
         server.RequestHandlerClass = Rare
         with standing(tmp_path, [f"crm={server.url}"], {"fault": fault, "target": "crm"}) as running:
-            found = httpx.get(running.url("crm") + "/price").content
+            found = httpx.get(running.make_route_url("crm") + "/price").content
     assert met(tmp_path) == [fault]
     assert found != body
     assert found.count(b"\n") == body.count(b"\n")
-    assert [end.error for _, end in history(tmp_path).of(CallFinished)] == [None]
+    assert [end.error for _, end in history(tmp_path).find_events(CallFinished)] == [None]
 
 
 def test_an_event_reaches_the_client_before_the_next_is_sent(server: Any, crm: str, tmp_path: Path) -> None:
     server.go_on.clear()
-    with standing(tmp_path, [crm]) as running, httpx.stream("GET", running.url("crm") + "/stream") as reply:
+    with standing(tmp_path, [crm]) as running, httpx.stream("GET", running.make_route_url("crm") + "/stream") as reply:
         lines = (line for line in reply.iter_lines() if line)
         assert next(lines) == 'data: {"n": 0}'
         server.go_on.set()
         assert list(lines)[-1] == "data: [DONE]"
-    (_, end), *_ = history(tmp_path).of(CallFinished)
+    (_, end), *_ = history(tmp_path).find_events(CallFinished)
     assert end.ok
     assert end.first_byte_s is not None
     assert end.last_byte_s is not None
@@ -176,13 +188,16 @@ def test_a_reader_that_leaves_has_given_up_if_an_equal_request_was_answered(tmp_
 
     with shop() as server:
         server.RequestHandlerClass = FirstWaits
-        with standing(tmp_path, [f"crm={server.url}"]) as running, httpx.Client(base_url=running.url("crm")) as client:
-            with httpx.stream("GET", running.url("crm") + "/stream") as reply:
+        with (
+            standing(tmp_path, [f"crm={server.url}"]) as running,
+            httpx.Client(base_url=running.make_route_url("crm")) as client,
+        ):
+            with httpx.stream("GET", running.make_route_url("crm") + "/stream") as reply:
                 assert next(reply.iter_lines()) == 'data: {"n": 0}'
                 if won:
                     assert "[DONE]" in client.get("/stream").text
             left.set()
-            eventually(lambda: len(list(history(tmp_path).of(CallFinished))) == 1 + won)
+            eventually(lambda: len(list(history(tmp_path).find_events(CallFinished))) == 1 + won)
     found, lone = calls(history(tmp_path)), uninjected(history(tmp_path))
     assert (found.failed, found.given_up) == ((0, 1) if won else (1, 0))
     assert [one.error for one in lone] == ([] if won else ["timed_out"])
@@ -194,7 +209,10 @@ def test_it_serves_while_there_are_more_than_a_thousand_files(crm: str, tmp_path
     fault = {"fault": "latency", "target": "crm", "calls": [2], "delay_s": 0.01}
     files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1030)]
     try:
-        with standing(tmp_path, [crm], fault) as running, httpx.Client(base_url=running.url("crm")) as client:
+        with (
+            standing(tmp_path, [crm], fault) as running,
+            httpx.Client(base_url=running.make_route_url("crm")) as client,
+        ):
             assert [client.get(f"/{n}").status_code for n in range(3)] == [200] * 3
     finally:
         for file in files:
@@ -209,13 +227,13 @@ def test_of_two_hedged_requests_only_one_that_a_fault_held_back_failed(
 ) -> None:
     given = [{"fault": fault[0], "target": "crm", "calls": [1], "attempts": [1], **fault[1]}] if fault else []
     with standing(tmp_path, [crm], *given) as running:
-        url = httpx.URL(running.url("crm"))
+        url = httpx.URL(running.make_route_url("crm"))
         path = url.path.rstrip("/")
         with socket.create_connection((url.host, url.port or 80), 20) as line:
             line.sendall(f"GET {path}/price/17 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            eventually(lambda: len(list(history(tmp_path).of(CallStarted))) == 1)
-            assert httpx.get(running.url("crm") + "/price/17").status_code == 200
-        eventually(lambda: len(list(history(tmp_path).of(CallFinished))) == 2)
+            eventually(lambda: len(list(history(tmp_path).find_events(CallStarted))) == 1)
+            assert httpx.get(running.make_route_url("crm") + "/price/17").status_code == 200
+        eventually(lambda: len(list(history(tmp_path).find_events(CallFinished))) == 2)
     assert met(tmp_path) == ([fault[0]] if fault else [])
     assert calls(history(tmp_path)).failed == len(given)
     assert uninjected(history(tmp_path)) == []
@@ -225,7 +243,10 @@ def test_of_two_hedged_requests_only_one_that_a_fault_held_back_failed(
 def test_a_stream_is_cut_or_slowed(fault: str, events: int, crm: str, tmp_path: Path) -> None:
     params: dict[str, Any] = {"after_events": 2} if fault == "cut" else {"delay_s": 0.2}
     given = {"fault": fault, "target": "crm", **params}
-    with standing(tmp_path, [crm], given) as running, httpx.stream("GET", running.url("crm") + "/stream") as reply:
+    with (
+        standing(tmp_path, [crm], given) as running,
+        httpx.stream("GET", running.make_route_url("crm") + "/stream") as reply,
+    ):
         assert len([line for line in reply.iter_lines() if line]) == events
     assert met(tmp_path) == [fault]
 
@@ -246,7 +267,7 @@ def test_a_model_behind_the_gateway_is_made_to_stream_another_answer(
     import openai
 
     with standing(tmp_path, [model], {"fault": fault, "target": "openai"}) as running:
-        client = openai.OpenAI(base_url=f"{running.url('openai')}/v1", api_key="none")
+        client = openai.OpenAI(base_url=f"{running.make_route_url('openai')}/v1", api_key="none")
         with (
             client,
             client.chat.completions.create(
@@ -264,12 +285,12 @@ def test_a_route_is_a_model_by_what_is_asked(model: str, crm: str, tmp_path: Pat
     fault = {"fault": "truncate_context", "target": "llm", "calls": [1]}
     with standing(tmp_path, known, fault) as running:
         for _ in range(2):
-            httpx.post(running.url("llm") + "/v1/chat/completions", json=asked)
-            httpx.post(running.url("crm") + "/channels/7/messages", json={"text": "hello"})
-        httpx.post(running.url("llm") + "/v1/embeddings", json={"model": "m", "input": "x"})
+            httpx.post(running.make_route_url("llm") + "/v1/chat/completions", json=asked)
+            httpx.post(running.make_route_url("crm") + "/channels/7/messages", json={"text": "hello"})
+        httpx.post(running.make_route_url("llm") + "/v1/embeddings", json={"model": "m", "input": "x"})
     assert met(tmp_path) == ["truncate_context"]
-    assert {event.effect for _, event in history(tmp_path).of(Effect)} == {"POST /channels/7/messages"}
-    assert len(list(history(tmp_path).of(Usage))) == 2
+    assert {event.effect for _, event in history(tmp_path).find_events(Effect)} == {"POST /channels/7/messages"}
+    assert len(list(history(tmp_path).find_events(Usage))) == 2
 
 
 def test_a_fault_that_a_models_format_cannot_say_is_refused() -> None:
@@ -281,23 +302,31 @@ def test_a_fault_that_a_models_format_cannot_say_is_refused() -> None:
 def test_bodies_over_the_bound_pass_whole(crm: str, tmp_path: Path) -> None:
     size = BODY_MAX + 70_000
     fault = {"fault": "tool_error", "target": "crm", "status": 500, "calls": [9]}
-    with standing(tmp_path, [crm], fault) as running, httpx.Client(base_url=running.url("crm")) as client:
+    with standing(tmp_path, [crm], fault) as running, httpx.Client(base_url=running.make_route_url("crm")) as client:
         assert client.post("/big", content=b"x" * size).json()["size"] == size
         assert client.post("/parts", content=iter([b"y" * 1_000_000] * 6)).json()["size"] == 6_000_000
         assert client.get("/after").status_code == 200
+
+
+def test_the_log_has_the_seconds_of_an_answer_to_the_microsecond(crm: str, tmp_path: Path) -> None:
+    with standing(tmp_path, [crm]) as running:
+        log_trial_answer(running.book, prompt="x", answer="y", seconds=1 / 7)
+    _, attempt = next(history(tmp_path).find_events(PromptAttempt))
+    _, end = next(history(tmp_path).find_events(PromptFinished))
+    assert (attempt.duration_s, end.duration_s) == (0.142857, 0.142857)
 
 
 def test_the_log_keeps_the_beginning_of_a_long_text_and_no_half_of_a_secret(crm: str, tmp_path: Path) -> None:
     token = "ghp_" + "a1B2" * 9
     words = "word " * (TEXT_MAX // 5 - 3)
     text = words + token + "!" * 50_000
-    with standing(tmp_path, [crm]) as running, httpx.Client(base_url=running.url("crm")) as client:
+    with standing(tmp_path, [crm]) as running, httpx.Client(base_url=running.make_route_url("crm")) as client:
         assert client.post("/notes", content=text).json()["size"] == len(text)
         client.post("/orders", json={"order": 17, "scan": text})
     log = (tmp_path / "latest" / "info.log").read_text()
     digest = hashlib.sha256(text.encode()).hexdigest()
     shown = f"{words}… ({len(text)} characters, SHA-256 {digest})"
-    contents = [event.content for _, event in history(tmp_path).of(Effect)]
+    contents = [event.content for _, event in history(tmp_path).find_events(Effect)]
     assert contents == [{"body": shown}, {"order": 17, "scan": shown}]
     assert log.count(digest) == 4  # the call and the effect of each
     assert token[:8] not in log
@@ -311,7 +340,7 @@ def test_a_key_in_the_query_reaches_the_service_though_a_fault_changes_the_reque
     fault = {"fault": "truncate_context", "target": "gemini"}
     route = crm.replace("crm=", "gemini=")
     with standing(tmp_path, [route], fault) as running:
-        url = running.url("gemini") + "/v1beta/models/gemini-2.5-flash:generateContent?key=key-of-a-user"
+        url = running.make_route_url("gemini") + "/v1beta/models/gemini-2.5-flash:generateContent?key=key-of-a-user"
         size = httpx.post(url, json={"contents": turns}).json()["size"]
     assert met(tmp_path) == ["truncate_context"]
     assert size < len(str(turns))
@@ -324,7 +353,7 @@ def test_a_key_in_the_query_reaches_the_service_though_a_fault_changes_the_reque
     [
         ({"Origin": "null"}, "/crm/x", 403, "answers programs, not pages of a browser"),
         ({"Origin": "http://evil.example"}, "/crm/x", 403, "answers programs, not pages of a browser"),
-        ({"Host": "evil.example"}, "/crm/x", 403, "asked for as 127.0.0.1 or localhost, not as 'evil.example'"),
+        ({"Host": "evil.example"}, "/crm/x", 403, "answers to 127.0.0.1 and localhost, not to 'evil.example'"),
         ({}, "/cmr/x", 404, "no route is called 'cmr': did you mean 'crm'?"),
         ({}, "/", 404, "the path names no route: it should begin with /crm/ or /down/"),
         ({}, "/down/x", 502, "the upstream down (http://127.0.0.1:1) gave no answer: Connection refused"),
@@ -362,16 +391,16 @@ def test_tls_that_fails_is_said_and_tls_that_holds_passes(tmp_path: Path, monkey
         threading.Thread(target=answer, args=(listener,), daemon=True).start()
         route = [f"safe=https://localhost:{listener.getsockname()[1]}"]
         with standing(tmp_path / "a", route) as running:
-            reply = httpx.get(running.url("safe") + "/x")
+            reply = httpx.get(running.make_route_url("safe") + "/x")
         found = (reply.status_code, "refuses TLS: self" in reply.text or "refuses TLS: unable" in reply.text)
         assert found == (502, True)
         from chaoslab.seams.gateway import _upstream as upstream
 
         trusting = ssl.create_default_context()
         authority.configure_trust(trusting)
-        monkeypatch.setattr(upstream, "_context", lambda: trusting)
+        monkeypatch.setattr(upstream, "_make_tls_context", lambda: trusting)
         with standing(tmp_path / "b", route) as running:
-            assert httpx.get(running.url("safe") + "/x").text == "ok"
+            assert httpx.get(running.make_route_url("safe") + "/x").text == "ok"
         listener.shutdown(socket.SHUT_RDWR)
 
 
@@ -380,13 +409,16 @@ def test_a_models_route_has_no_effects_and_its_usage_is_counted(model: str, tmp_
     fault = {"fault": "tool_error", "target": "model", "status": 429, "calls": [2]}
     with standing(tmp_path, [model.replace("openai=", "model=")], fault) as running:
         first, second = (
-            httpx.post(running.url("model") + "/v1/chat/completions", json={**asked, "seed": n}) for n in (1, 2)
+            httpx.post(running.make_route_url("model") + "/v1/chat/completions", json={**asked, "seed": n})
+            for n in (1, 2)
         )
     assert (first.status_code, second.status_code, second.json()["error"]["code"]) == (200, 429, "rate_limit_exceeded")
     assert second.reason_phrase == "Too Many Requests"
-    assert list(history(tmp_path).of(Effect)) == []
-    assert [event.prompt_tokens for _, event in history(tmp_path).of(Usage)] == [first.json()["usage"]["prompt_tokens"]]
-    _, kept = next(history(tmp_path).of(Replied))
+    assert list(history(tmp_path).find_events(Effect)) == []
+    assert [event.prompt_tokens for _, event in history(tmp_path).find_events(Usage)] == [
+        first.json()["usage"]["prompt_tokens"]
+    ]
+    _, kept = next(history(tmp_path).find_events(Replied))
     assert (kept.target, kept.body) == ("model", first.text), "for lab.recorded"
 
 
@@ -418,7 +450,7 @@ def test_a_wrong_route_is_one_line(texts: list[str], line: str) -> None:
 
 def test_a_host_has_a_port_that_there_is() -> None:
     named = ["crm.test:1", "crm.test:65535", "crm.test", "b.test:8080=http://crm.test", "c.test=https://[::1]:8/v1/"]
-    assert [(each.url, each.near) for each in parse_routes(named, hosts=True).values()] == [
+    assert [(each.url, each.is_local) for each in parse_routes(named, hosts=True).values()] == [
         ("http://crm.test:1", False), ("http://crm.test:65535", False), ("https://crm.test", False),
         ("http://crm.test", False), ("https://[::1]:8/v1", True),
     ]  # fmt: skip
@@ -433,31 +465,31 @@ def test_a_host_has_a_port_that_there_is() -> None:
     [("api.openai.com", True), ("crm:8080", True), ("localhost", True), ("crm", False), ("a/x.y", False), ("", False)],
 )
 def test_a_host_is_told_from_a_route_by_its_dots_or_its_port(name: str, *, is_one: bool) -> None:
-    assert is_host(name) is is_one
+    assert is_host_name(name) is is_one
 
 
 @pytest.mark.parametrize("headers", [{"Origin": "own"}, {"Origin": "http://localhost:3000"}, {"Host": "localhost."}])
 def test_a_program_that_names_its_own_origin_is_no_page(headers: dict[str, str], crm: str, tmp_path: Path) -> None:
     with standing(tmp_path, [crm]) as running:
         given = {name: running.address if value == "own" else value for name, value in headers.items()}
-        assert httpx.get(f"{running.url('crm')}/x", headers=given).status_code != 403
+        assert httpx.get(f"{running.make_route_url('crm')}/x", headers=given).status_code != 403
 
 
 def test_a_stream_of_events_may_be_silent_for_longer_than_a_service(tmp_path: Path) -> None:
     with shop() as server, standing(tmp_path, [f"crm={server.url}"], timeout_s=0.1) as running:
         server.go_on.clear()
-        with httpx.stream("GET", f"{running.url('crm')}/stream") as reply:
+        with httpx.stream("GET", f"{running.make_route_url('crm')}/stream") as reply:
             lines = reply.iter_lines()
             next(lines)
             until_s = system.monotonic() + 0.5
             eventually(lambda: system.monotonic() > until_s)
             server.go_on.set()
             assert len([*lines]) > 8
-    assert [event.ok for _, event in history(tmp_path).of(CallFinished)] == [True]
+    assert [event.ok for _, event in history(tmp_path).find_events(CallFinished)] == [True]
 
 
 def test_a_body_that_is_too_large_for_a_fault_is_told(crm: str, tmp_path: Path) -> None:
     with standing(tmp_path, [crm], {"fault": "lost_reply", "target": "crm"}) as running:
-        httpx.post(f"{running.url('crm')}/refunds", content=b"x" * (5 * 1024 * 1024))
-    told = [event.message for _, event in history(tmp_path).of(LabWarning)]
+        httpx.post(f"{running.make_route_url('crm')}/refunds", content=b"x" * (5 * 1024 * 1024))
+    told = [event.message for _, event in history(tmp_path).find_events(LabWarning)]
     assert "crm POST /refunds (1.1): its body is over 4 MiB, so no fault hits it" in told

@@ -52,7 +52,7 @@ def connected(running: Any) -> socket.socket:
 
 
 def ends(logs: Path) -> list[tuple[Any, ...]]:
-    return [(end.ok, end.status, end.error, end.via) for _, end in history(logs).of(CallFinished)]
+    return [(end.ok, end.status, end.error, end.via) for _, end in history(logs).find_events(CallFinished)]
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["first", "kept"])
@@ -69,12 +69,12 @@ def test_its_call_timed_out_and_the_work_is_done_all_the_same(
             eventually(lambda: server.begun == 1)
         eventually(lambda: len(ends(tmp_path)) == 1 + kept)
         assert ends(tmp_path)[-1] == (False, None, "timed_out", "service")
-        assert [*history(tmp_path).of(Effect)] == []
+        assert [*history(tmp_path).find_events(Effect)] == []
         go_on.set()
-        eventually(lambda: len([*history(tmp_path).of(Effect)]) == 1)
+        eventually(lambda: len([*history(tmp_path).find_events(Effect)]) == 1)
     assert len(ends(tmp_path)) == 1 + kept
-    assert [event.content for _, event in history(tmp_path).of(Effect)] == [{"order": 1}]
-    assert [*history(tmp_path).of(FaultWitnessed)] == []
+    assert [event.content for _, event in history(tmp_path).find_events(Effect)] == [{"order": 1}]
+    assert [*history(tmp_path).find_events(FaultWitnessed)] == []
     assert [(one.target, one.error, one.count) for one in uninjected(history(tmp_path))] == [("crm", "timed_out", 1)]
 
 
@@ -91,17 +91,22 @@ def test_one_that_asks_on_before_it_has_its_reply_has_not_left(faults: list[dict
     assert ends(tmp_path) == [(True, 200, None, "service")] * 2
 
 
+@pytest.mark.parametrize("half", [False, True], ids=["whole", "half closed"])
 def test_the_end_of_the_trial_cuts_the_call_of_one_that_still_waits(
-    faults: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    faults: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, half: bool
 ) -> None:
     monkeypatch.setattr(gateway, "GRACE_S", 0.01)
+    monkeypatch.setattr(_connection, "LEFT_S", HUNG_S)
     with slow() as (server, _), standing(tmp_path, [f"crm={server.url}"], *faults) as running:
         line = connected(running)
         line.sendall(POST)
         eventually(lambda: server.begun == 1)
-        running.end()
+        if half:
+            line.shutdown(socket.SHUT_WR)
+            eventually(lambda: any(attempt.waited_s for attempt in running.shared.under_way))
+        running.end_trial()
         line.close()
-    assert [error for _, _, error, _ in ends(tmp_path)] == ["open at the trial's end"]
+    assert [error for _, _, error, _ in ends(tmp_path)] == ["timed_out" if half else "open at the trial's end"]
 
 
 def test_a_request_that_may_have_an_effect_yet_goes_on_after_the_answer(
@@ -112,9 +117,9 @@ def test_a_request_that_may_have_an_effect_yet_goes_on_after_the_answer(
         with connected(running) as line:
             line.sendall(POST)
             eventually(lambda: server.begun == 1)
-        running.end(go_on.set, settle_s=20)
-        assert running.shared.acting() == []
-    assert len([*history(tmp_path).of(Effect)]) == 1
+        running.end_trial(go_on.set, settle_s=20)
+        assert running.shared.list_pending_requests() == []
+    assert len([*history(tmp_path).find_events(Effect)]) == 1
     assert capsys.readouterr().err == ("chaoslab: waiting up to 20 s for crm 1.1 POST /refunds (Ctrl-C: no longer)\n")
 
 
@@ -127,10 +132,10 @@ def test_one_that_is_not_over_in_time_is_named(
             line.sendall(POST)
             reader.sendall(b"GET /crm/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
             eventually(lambda: server.begun == 1)
-            running.end(settle_s=0.02)
+            running.end_trial(settle_s=0.02)
         go_on.set()
     said = "still under way after the answer, so what it does is not known: crm 1.1 POST /refunds"
-    assert said in [event.message for _, event in history(tmp_path).of(LabWarning)]
+    assert said in [event.message for _, event in history(tmp_path).find_events(LabWarning)]
     assert f"warning: {said}\n" in capsys.readouterr().err
 
 
@@ -154,9 +159,9 @@ def test_the_service_is_told_that_its_client_has_left(faults: list[dict[str, Any
                 line.sendall(POST)
                 assert begun.wait(20)
             assert told.wait(20)
-            eventually(lambda: running.shared.acting() == [])
+            eventually(lambda: running.shared.list_pending_requests() == [])
     assert ends(tmp_path) == [(False, None, "timed_out", "service")]
-    assert [*history(tmp_path).of(Effect)] == []
+    assert [*history(tmp_path).find_events(Effect)] == []
 
 
 def test_one_that_ends_its_own_direction_has_its_answer(

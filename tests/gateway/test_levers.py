@@ -28,15 +28,15 @@ class Standing:
         self.plan = Plan(1, (inject("lost_reply", "crm"), inject("tool_error", "crm", chance=0.0), SLOWLY))
         self.seam = ServiceSeam(self.plan, timeout_s=60.0, clock=self.clock)
         book = TrialLog(TrialId("run", 1), began=NOW, clock=self.clock)
-        self.seam.begin(book, TrialMemory(self.plan, book.key, clock=self.clock))
+        self.seam.begin_trial(book, TrialMemory(self.plan, book.key, clock=self.clock))
         stop = (lambda: self.stopped.append(1)) if levers else None
         self.controls = Controls(self.seam, self.told.append, stop, bounds or Bounds(), token="t")
 
     def asked(self, method: str, lever: str, token: str = "t") -> tuple[int, dict[str, Any]]:
-        return self.controls.answer_to(method, f"{PATH}{token}/{lever}")
+        return self.controls.answer_control_request(method, f"{PATH}{token}/{lever}")
 
     def names(self) -> list[str]:
-        return [each.name for each in self.controls.limited(self.seam.reach("crm"))]
+        return [each.name for each in self.controls.filter_enabled_injections(self.seam.find_injections("crm"))]
 
 
 LOST, FAILS, SLOW = "lost_reply on crm", "tool_error on crm", "latency on crm"
@@ -91,18 +91,18 @@ def test_levers_need_the_token_and_without_a_stop_there_is_none() -> None:
 
 def test_faults_that_are_off_or_paused_hit_nothing_and_a_chance_is_another() -> None:
     there = Standing()
-    whole = there.seam.reach("crm")
-    assert there.controls.limited(whole) is whole
+    whole = there.seam.find_injections("crm")
+    assert there.controls.filter_enabled_injections(whole) is whole
     there.asked("POST", f"faults/{LOST}/off")
     assert there.names() == [SLOW]
-    assert there.controls.limited(whole) is there.controls.limited(whole)
+    assert there.controls.filter_enabled_injections(whole) is there.controls.filter_enabled_injections(whole)
     there.asked("POST", f"faults/{LOST}/on")
-    assert there.controls.limited(whole) is whole
+    assert there.controls.filter_enabled_injections(whole) is whole
     there.asked("POST", f"faults/{LOST}/chance/0.25")
-    assert [each.chance for each in there.controls.limited(whole)] == [0.25, 1.0]
+    assert [each.chance for each in there.controls.filter_enabled_injections(whole)] == [0.25, 1.0]
     there.asked("POST", f"faults/{LOST}/chance/0.5")
     assert there.told[-1].endswith("has the chance 0.5, after 0.25")
-    assert [each.chance for each in there.controls.limited(whole)] == [0.5, 1.0]
+    assert [each.chance for each in there.controls.filter_enabled_injections(whole)] == [0.5, 1.0]
     there.asked("POST", "pause")
     assert there.names() == []
     there.asked("POST", "resume")
@@ -134,8 +134,8 @@ def test_a_lease_that_is_renewed_goes_on_and_a_number_of_faults_is_counted() -> 
         there.asked("POST", "renew")
     assert there.names() == [LOST, SLOW]
     for number, made in ((1, 1), (2, 2)):
-        occasion = there.seam.memory.occasion("crm", "t", number, 1)
-        assert there.seam.memory.decide(there.seam.reach("crm"), occasion).hit
+        occasion = there.seam.memory.build_occasion("crm", "t", number, 1)
+        assert there.seam.memory.decide_hits(there.seam.find_injections("crm"), occasion).hit
         assert there.asked("GET", "status")[1]["faults"] == made
         assert there.names() == ([LOST, SLOW] if made == 1 else [])
     assert there.asked("GET", "faults")[1]["faults"][0]["hits"] == 2
@@ -148,20 +148,20 @@ def test_faults_end_when_too_many_of_the_last_requests_failed() -> None:
     good = [ClientEnd(None, (399, [], b""), 1), ClientEnd(None, ANSWER, 1)]
     for seen in (*bad, *good, *bad, *good):  # 6 of 10
         assert there.names() == [LOST, SLOW]
-        there.controls.saw(seen)
+        there.controls.record_request_end(seen)
     assert there.names() == []
     assert there.told == ["no more faults: 60% of the requests failed (--stop-if error_rate > 0.5 over 20 s)"]
-    there.controls.saw(bad[0])
+    there.controls.record_request_end(bad[0])
     assert len(there.told) == 1
-    Standing().controls.saw(bad[0])
+    Standing().controls.record_request_end(bad[0])
 
 
 def test_a_rate_needs_ten_requests_and_forgets_what_is_older_than_its_time() -> None:
     rate = FailureShare(20.0)
-    assert [rate.add(0.0, failed=True) for _ in range(10)] == [0.0] * 9 + [1.0]
-    assert rate.add(20.0, failed=False) == pytest.approx(10 / 11)
-    assert rate.add(20.5, failed=False) == 0.0  # only two are left
-    assert [rate.add(21.0, failed=n == 0) for n in range(8)][-1] == pytest.approx(0.1)
+    assert [rate.add_request(0.0, failed=True) for _ in range(10)] == [0.0] * 9 + [1.0]
+    assert rate.add_request(20.0, failed=False) == pytest.approx(10 / 11)
+    assert rate.add_request(20.5, failed=False) == 0.0  # only two are left
+    assert [rate.add_request(21.0, failed=n == 0) for n in range(8)][-1] == pytest.approx(0.1)
 
 
 # Where the proxy leads.
@@ -194,12 +194,12 @@ def test_a_host_is_its_route_or_passes_or_is_refused(
     }  # fmt: skip
     gateway: Any = SimpleNamespace(
         routes=routes, address="http://127.0.0.1:7001", addresses={"x": "http://127.0.0.1:7002"},
-        loop=lambda name: f"{name} leads back", tell_once=lambda words, **_: told.append(words),
+        report_loop=lambda name: f"{name} leads back", warn_once=lambda words, **_: told.append(words),
     )  # fmt: skip
     listener: Any = SimpleNamespace(getsockname=lambda: ("127.0.0.1", 7000))
     proxy = ForwardProxy(gateway, listener, "pass" if passes else "refuse")
     assert gateway.proxy == "http://127.0.0.1:7000"
-    route = proxy.route(asked)
+    route = proxy.find_route(asked)
     if found is None and passes:
         assert (route, told) == (None, [f"{asked.name} is no route: what goes there passes unread"])
     elif found is None:

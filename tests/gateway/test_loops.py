@@ -17,7 +17,7 @@ def free_port() -> int:
 
 
 def told(logs: Path) -> list[str]:
-    return [event.message for _, event in history(logs).of(LabWarning)]
+    return [event.message for _, event in history(logs).find_events(LabWarning)]
 
 
 @pytest.mark.parametrize("over", [True, False])
@@ -27,12 +27,12 @@ def test_a_route_that_leads_back_is_a_loop(over: bool, tmp_path: Path, capsys: A
         standing(tmp_path / "there", [f"crm=http://127.0.0.1:{here}/crm"], port=there),
         standing(tmp_path, [f"crm=http://127.0.0.1:{there if over else here}/crm"], port=here) as running,
     ):
-        reply = httpx.post(f"{running.url('crm')}/orders", json={"order": 17}, timeout=20)
+        reply = httpx.post(f"{running.make_route_url('crm')}/orders", json={"order": 17}, timeout=20)
     words = "/crm/orders leads back to this gateway: a loop"
     assert (reply.status_code, reply.json()) == (508, {"error": words})
     assert told(tmp_path) == [words]
     assert capsys.readouterr().err == f"warning: {words}\n"
-    assert {event.status for _, event in history(tmp_path).of(CallFinished)} == {508}
+    assert {event.status for _, event in history(tmp_path).find_events(CallFinished)} == {508}
 
 
 def test_proxies_that_ask_one_over_the_other_are_a_loop(tmp_path: Path, capsys: Any) -> None:
@@ -54,4 +54,4 @@ def test_proxies_that_ask_one_over_the_other_are_a_loop(tmp_path: Path, capsys: 
 
 def test_a_service_sees_no_mark_where_no_loop_may_be(tmp_path: Path) -> None:
     with shop() as server, standing(tmp_path, [f"crm={server.url}"]) as running:
-        assert "Chaoslab-Hop" not in httpx.get(f"{running.url('crm')}/x").json()["headers"]
+        assert "Chaoslab-Hop" not in httpx.get(f"{running.make_route_url('crm')}/x").json()["headers"]

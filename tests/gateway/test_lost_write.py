@@ -40,4 +40,4 @@ def test_a_command_about_which_nothing_is_stated(
     ended = main(["exec", *options, "--fault", "lost_reply:shop", "--", *command])
     assert capfd.readouterr().err.startswith(said)
     assert code is None or ended == code
-    assert [event.request for _, event in history(tmp_path).of(FaultInjected)] == [2]
+    assert [event.request for _, event in history(tmp_path).find_events(FaultInjected)] == [2]

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.core.events import (
     CallFinished,
     Effect,
@@ -29,9 +29,9 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
-from chaoslab.surfaces.gateway import make_prompt_start, open_live_log, parse_plan
-from chaoslab.surfaces.mcp_proxy import Ask, McpProxy, Patience, ProxySession
-from chaoslab.surfaces.sessions import find_given_up
+from chaoslab.surfaces.gateway import make_prompt_start_event, open_live_log, parse_plan
+from chaoslab.surfaces.mcp_proxy import Ask, InterruptibleClock, McpProxy, ProxySession
+from chaoslab.surfaces.sessions import find_unanswered_fault
 from tests import warm
 from tests.gateway.parts import history
 from tests.measure_parts import calls, uninjected
@@ -90,10 +90,10 @@ def test_a_client_that_starts_its_server_anew_for_each_try_is_one_run(tmp_path: 
     assert (len(lost), again[0][1]) == (1, "refunded 17")
     (run,) = {path.resolve() for path in tmp_path.iterdir() if path.is_dir()}
     told = History.read(run)
-    attempts = [(call.tool, call.request, call.attempt, call.ok) for _, call in told.of(CallFinished)]
+    attempts = [(call.tool, call.request, call.attempt, call.ok) for _, call in told.find_events(CallFinished)]
     assert attempts == [("refund", 1, 1, False), ("refund", 1, 2, True), ("price", 1, 1, True)]
-    assert len(list(told.of(PromptFinished))) == len(list(told.of(RunFinished))) == 1
-    verdict = judge(told, told.trials[0])
+    assert len(list(told.find_events(PromptFinished))) == len(list(told.find_events(RunFinished))) == 1
+    verdict = judge_trial(told, told.trials[0])
     assert (verdict.outcome, verdict.why) == ("harm", "refund took effect twice: its first reply was lost")
 
 
@@ -108,7 +108,7 @@ def test_proxies_of_other_sessions_or_servers_and_without_a_session_are_runs_of_
 def test_a_fault_that_ended_a_call_is_named_unless_it_was_made_again(tmp_path: Path, tries: int, told: str) -> None:
     fault = {"fault": "tool_error", "target": "refund", "attempts": [1], "status": 503}
     asyncio.run(session(tmp_path, [fault], ["refund"] * tries))
-    assert find_given_up(history(tmp_path)) == told
+    assert find_unanswered_fault(history(tmp_path)) == told
 
 
 def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> None:
@@ -125,10 +125,10 @@ def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> Non
     assert found[3][2] != {"order": 17, "price": 30}
     assert found[4][2] == {"order": 17, "price": 30}
     told = history(tmp_path)
-    assert [event.fault for _, event in told.of(FaultWitnessed)] == ["tool_error", "reset_peer", "wrong_value"]
-    assert [event.ok for _, event in told.of(CallFinished)] == [False, False, True, True, True]
-    assert [(event.effect, event.content) for _, event in told.of(Effect)][-1] == ("refund", {"order": 17})
-    assert {event.effect for _, event in told.of(Effect)} == {"refund"}
+    assert [event.fault for _, event in told.find_events(FaultWitnessed)] == ["tool_error", "reset_peer", "wrong_value"]
+    assert [event.ok for _, event in told.find_events(CallFinished)] == [False, False, True, True, True]
+    assert [(event.effect, event.content) for _, event in told.find_events(Effect)][-1] == ("refund", {"order": 17})
+    assert {event.effect for _, event in told.find_events(Effect)} == {"refund"}
 
 
 def test_a_lost_reply_is_met_by_a_client_that_waits_no_longer(tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_a_lost_reply_is_met_by_a_client_that_waits_no_longer(tmp_path: Path) ->
     (found,) = asyncio.run(session(tmp_path, [lost], ["refund"], patience_s=0.5))
     assert "imed out" in found[1]
     told = history(tmp_path)
-    ((_, met),) = told.of(FaultWitnessed)
+    ((_, met),) = told.find_events(FaultWitnessed)
     assert (met.fault, met.evidence.startswith("the work was done, no answer within ")) == ("lost_reply", True)
-    assert [(event.ok, event.error) for _, event in told.of(CallFinished)] == [(False, "cancelled")]
-    assert [event.effect for _, event in told.of(Effect)] == ["refund"]
+    assert [(event.ok, event.error) for _, event in told.find_events(CallFinished)] == [(False, "cancelled")]
+    assert [event.effect for _, event in told.find_events(Effect)] == ["refund"]
     assert (calls(told).failed, uninjected(told)) == (1, [])
 
 
@@ -156,11 +156,11 @@ def test_what_was_stated_is_judged_at_the_end(
     def serve(proxied: Callable[[Ask], McpProxy]) -> int:
         def answered(line: bytes) -> None:
             answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": mcp.make_text_result("done")}
-            proxy.from_server(json.dumps(answer).encode() + b"\n")
+            proxy.handle_server_line(json.dumps(answer).encode() + b"\n")
 
         proxy = proxied(answered)
         for number in range(refunds):
-            proxy.from_client(json.dumps({**ASKED, "id": number}).encode())
+            proxy.handle_client_line(json.dumps({**ASKED, "id": number}).encode())
         return 0
 
     session = ProxySession(parse_plan([], None, 1, None), tmp_path, [fact], [{"effect": "refund", "order": 17}])
@@ -177,31 +177,36 @@ class Between:
     asked: threading.Event
 
     def client(self, message: dict[str, Any]) -> None:
-        self.proxy.from_client(json.dumps(message).encode() + b"\n")
+        self.proxy.handle_client_line(json.dumps(message).encode() + b"\n")
 
     def server(self, **answer: Any) -> None:
         self.asked.wait(20)
-        self.proxy.from_server(json.dumps({"jsonrpc": "2.0", "id": 1, **answer}).encode() + b"\n")
+        self.proxy.handle_server_line(json.dumps({"jsonrpc": "2.0", "id": 1, **answer}).encode() + b"\n")
 
     @property
     def end(self) -> tuple[Any, ...]:
         """The call's end and the faults that it met, once it is over."""
-        eventually(lambda: any(True for _ in history(self.logs).of(CallFinished)))
+        eventually(lambda: any(True for _ in history(self.logs).find_events(CallFinished)))
         found = history(self.logs)
-        ((_, end),) = found.of(CallFinished)
-        return end.ok, end.error, bool(found.given_up), [event.fault for _, event in found.of(FaultWitnessed)]
+        ((_, end),) = found.find_events(CallFinished)
+        return (
+            end.ok,
+            end.error,
+            bool(found.given_up_attempts),
+            [event.fault for _, event in found.find_events(FaultWitnessed)],
+        )
 
 
 @contextmanager
 def between(logs: Path, *faults: str) -> Iterator[Between]:
     plan = parse_plan(faults, None, 1, None)
-    with open_live_log(plan, logs=logs, settings={}, started=make_prompt_start("x", [], None)) as book:
-        patience, told, asked = Patience(), list[dict[str, Any]](), threading.Event()
+    with open_live_log(plan, logs=logs, settings={}, started=make_prompt_start_event("x", [], None)) as book:
+        patience, told, asked = InterruptibleClock(), list[dict[str, Any]](), threading.Event()
         seam = FunctionSeam(plan, timeout_s=20, clock=patience)
-        seam.begin(book)
+        seam.begin_trial(book)
         proxy = McpProxy(seam, patience, lambda line: told.append(json.loads(line)), lambda _: asked.set())
         yield Between(logs, proxy, told, asked)
-        proxy.closed()
+        proxy.end_open_calls()
 
 
 RAW = """
@@ -282,14 +287,24 @@ def test_the_list_of_tools_may_be_a_target(tmp_path: Path) -> None:
         assert there.end == (True, None, False, ["tool_list"])
 
 
+def test_a_call_is_under_way_until_it_is_answered(tmp_path: Path) -> None:
+    with between(tmp_path) as there:
+        there.client(ASKED)
+        there.asked.wait(20)
+        assert there.proxy.has_open_calls
+        there.server(result=mcp.make_text_result("refunded"))
+        eventually(lambda: bool(there.told))
+        assert not there.proxy.has_open_calls
+
+
 @pytest.mark.parametrize("how", ["cancels", "leaves"])
 @pytest.mark.parametrize("fault", ["lost_reply:refund", '{"fault": "latency", "target": "refund", "delay_s": 19}'])
 def test_a_fault_that_holds_an_answer_back_is_met_when_its_client_goes(how: str, fault: str, tmp_path: Path) -> None:
     with between(tmp_path, fault) as there:
         there.client(ASKED)
         there.server(result=mcp.make_text_result("refunded"))
-        eventually(lambda: any(True for _ in history(tmp_path).of(FaultInjected)))
-        there.client(CANCELS) if how == "cancels" else there.proxy.left()
+        eventually(lambda: any(True for _ in history(tmp_path).find_events(FaultInjected)))
+        there.client(CANCELS) if how == "cancels" else there.proxy.handle_client_left()
         assert there.end == (False, "cancelled", False, ["lost_reply" if "latency" not in fault else "latency"])
         assert there.told == []
 
@@ -308,7 +323,7 @@ def test_a_client_that_has_closed_its_end_may_still_read_the_answer(tmp_path: Pa
     with between(tmp_path) as there:
         there.client(ASKED)
         there.asked.wait(20)
-        there.proxy.left()
+        there.proxy.handle_client_left()
         there.server(result=mcp.make_text_result("refunded"))
         assert there.end == (True, None, False, [])
         eventually(lambda: bool(there.told))
@@ -321,8 +336,8 @@ def test_a_server_that_ends_has_failed_whoever_waits_for_it(tmp_path: Path, *, l
         there.client(ASKED)
         there.asked.wait(20)
         if left:
-            there.proxy.left()
-        there.proxy.closed()
+            there.proxy.handle_client_left()
+        there.proxy.end_open_calls()
         assert there.end == (
             (False, "cancelled", True, []) if left else (False, "RpcError: Connection closed", False, [])
         )
@@ -346,27 +361,30 @@ def test_a_batch_is_answered_in_one_line_and_each_of_its_calls_meets_the_faults(
     batch = [{**ASKED, "id": number} for number in (1, 2)] + [{"jsonrpc": "2.0", "method": "notifications/x"}]
     lines = list[bytes]()
     plan = parse_plan(['{"fault": "tool_error", "target": "refund", "calls": [1]}'], None, 1, None)
-    with open_live_log(plan, logs=tmp_path, settings={}, started=make_prompt_start("x", [], None)) as book:
-        patience = Patience()
+    with open_live_log(plan, logs=tmp_path, settings={}, started=make_prompt_start_event("x", [], None)) as book:
+        patience = InterruptibleClock()
         seam = FunctionSeam(plan, timeout_s=20, clock=patience)
-        seam.begin(book)
+        seam.begin_trial(book)
 
         def ask(line: bytes) -> None:
             message = json.loads(line)
             if "id" in message:
                 answer = {"jsonrpc": "2.0", "id": message["id"], "result": mcp.make_text_result("refunded")}
-                proxy.from_server(json.dumps(answer).encode() + b"\n")
+                proxy.handle_server_line(json.dumps(answer).encode() + b"\n")
 
         proxy = McpProxy(seam, patience, lines.append, ask)
-        proxy.from_client(json.dumps(batch).encode() + b"\n")
+        proxy.handle_client_line(json.dumps(batch).encode() + b"\n")
         eventually(lambda: bool(lines))
-        proxy.closed()
+        proxy.end_open_calls()
     (said,) = map(json.loads, lines)
     assert {each["id"]: each["result"].get("isError", False) for each in said} == {1: True, 2: False}
 
 
+@pytest.mark.parametrize("faults", [[], ['{"fault": "latency", "target": "refund", "delay_s": 0.001}']])
 @pytest.mark.parametrize(("asks", "failed"), [(1, False), (2, False), (1, True), (0, False)])
-def test_the_effect_of_a_task_is_that_of_its_result(asks: int, tmp_path: Path, *, failed: bool) -> None:
+def test_the_effect_of_a_task_is_that_of_its_result(
+    asks: int, faults: list[str], tmp_path: Path, *, failed: bool
+) -> None:
     def serve(proxied: Callable[[Ask], McpProxy]) -> int:
         def answered(line: bytes) -> None:
             message = json.loads(line)
@@ -375,25 +393,25 @@ def test_the_effect_of_a_task_is_that_of_its_result(asks: int, tmp_path: Path, *
                 {"task": task} if "name" in message["params"] else {**mcp.make_text_result("done"), "isError": failed}
             )
             answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-            proxy.from_server(json.dumps(answer).encode() + b"\n")
+            proxy.handle_server_line(json.dumps(answer).encode() + b"\n")
 
         proxy = proxied(answered)
-        proxy.from_client(json.dumps({**ASKED, "id": 0}).encode())
-        eventually(lambda: any(True for _ in history(tmp_path).of(CallFinished)))
+        proxy.handle_client_line(json.dumps({**ASKED, "id": 0}).encode())
+        eventually(lambda: any(True for _ in history(tmp_path).find_events(CallFinished)))
         for number in range(asks):
             asked = {"jsonrpc": "2.0", "id": number + 1, "method": "tasks/result", "params": {"taskId": "t1"}}
-            proxy.from_client(json.dumps(asked).encode())
+            proxy.handle_client_line(json.dumps(asked).encode())
             eventually(partial(ended, number + 2))
         return 0
 
     def ended(number: int) -> bool:
-        return len([*history(tmp_path).of(CallFinished)]) == number
+        return len([*history(tmp_path).find_events(CallFinished)]) == number
 
-    session = ProxySession(parse_plan([], None, 1, None), tmp_path, [], [{"effect": "refund", "order": 17}])
+    session = ProxySession(parse_plan(faults, None, 1, None), tmp_path, [], [{"effect": "refund", "order": 17}])
     session.run("a shop", serve)
     found = history(tmp_path)
-    assert [event.content for _, event in found.of(Effect)] == [] if failed else [{"order": 17}]
-    assert [event.ok for _, event in found.of(CallFinished)] == [True, *[not failed] * asks]
+    assert [event.content for _, event in found.find_events(Effect)] == ([] if failed else [{"order": 17}])
+    assert [event.ok for _, event in found.find_events(CallFinished)] == [True, *[not failed] * asks]
 
 
 STUBBORN = """
@@ -449,21 +467,23 @@ def test_a_list_of_tools_may_come_in_two_pages_though_its_server_has_one(tmp_pat
 
     def pages(logs: Path) -> Iterator[dict[str, Any]]:
         plan = parse_plan(['{"fault": "tool_list", "target": "tools/list", "how": "paged"}'], None, 1, None)
-        with open_live_log(plan, logs=logs, settings={}, started=make_prompt_start("x", [], None)) as book:
-            patience, told = Patience(), list[dict[str, Any]]()
+        with open_live_log(plan, logs=logs, settings={}, started=make_prompt_start_event("x", [], None)) as book:
+            patience, told = InterruptibleClock(), list[dict[str, Any]]()
             seam = FunctionSeam(plan, timeout_s=20, clock=patience)
-            seam.begin(book)
+            seam.begin_trial(book)
 
             def ask(line: bytes) -> None:
                 asked.append(json.loads(line))
                 answer = {"tools": [{"name": "refund"}, {"name": "price"}, {"name": "stock"}]}
-                proxy.from_server(json.dumps({"jsonrpc": "2.0", "id": asked[-1]["id"], "result": answer}).encode())
+                proxy.handle_server_line(
+                    json.dumps({"jsonrpc": "2.0", "id": asked[-1]["id"], "result": answer}).encode()
+                )
 
             proxy = McpProxy(seam, patience, lambda line: told.append(json.loads(line)), ask)
             cursor: dict[str, Any] = {}
             for number in (1, 2):
                 message = {"jsonrpc": "2.0", "id": number, "method": "tools/list", "params": cursor}
-                proxy.from_client(json.dumps(message).encode())
+                proxy.handle_client_line(json.dumps(message).encode())
                 eventually(lambda of=number: len(told) == of)  # type: ignore[misc]
                 cursor = {"cursor": told[-1]["result"].get("nextCursor")}
                 yield told[-1]["result"]
@@ -486,10 +506,10 @@ def test_a_line_of_noise_stands_before_an_answer_that_passes_byte_by_byte(
     done = subprocess.run([*command, sys.executable, "-c", RAW], input=asks, capture_output=True, check=True)
     assert done.stdout.split(b"\n") == [line, b'{"jsonrpc":"2.0", "id":1,"result":{"content":[]}}', b""]
     found = history(tmp_path)
-    assert [(event.at.target, event.evidence) for _, event in found.of(FaultWitnessed)] == [
+    assert [(event.at.target, event.evidence) for _, event in found.find_events(FaultWitnessed)] == [
         (target, "the line stood before the answer")
     ]
-    assert [effect.effect for _, effect in found.of(Effect)] == (["refund"] if target == "refund" else [])
+    assert [effect.effect for _, effect in found.find_events(Effect)] == (["refund"] if target == "refund" else [])
 
 
 def test_noise_is_refused_where_no_line_reaches_an_agent() -> None:

@@ -54,9 +54,9 @@ def test_calls_meet_the_faults_and_everything_else_passes(url: str, tmp_path: Pa
     first, second = asyncio.run(session(tmp_path, [fault], ["refund"] * 2, ["--url", url]))
     assert (first, second[:2]) == ((-32000, "Connection closed"), (False, "refunded 17"))
     told = history(tmp_path)
-    assert [event.fault for _, event in told.of(FaultWitnessed)] == ["reset_peer"]
-    assert [event.ok for _, event in told.of(CallFinished)] == [False, True]
-    assert [event.content for _, event in told.of(Effect)][-1] == {"order": 17}
+    assert [event.fault for _, event in told.find_events(FaultWitnessed)] == ["reset_peer"]
+    assert [event.ok for _, event in told.find_events(CallFinished)] == [False, True]
+    assert [event.content for _, event in told.find_events(Effect)][-1] == {"order": 17}
 
 
 def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> None:
@@ -77,6 +77,7 @@ def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> Non
         (["--url", "http://127.0.0.1:1/mcp", "--", "true"], "chaoslab mcp needs a server"),
         (["--url", "127.0.0.1:1"], "--url '127.0.0.1:1' should be an address, as in http://127.0.0.1:3000/mcp"),
         (["--header", "A: b", "--", "true"], "--header goes with --url: a command has no headers"),
+        (["--session", "one", "--no-logs", "--", "true"], "--session goes without --no-logs: the proxies of a session"),
         (["--url", "http://127.0.0.1:1/mcp", "--header", "sk-1"], "--header '…' should be a name and a value, as in"),
         (["--url", "http://127.0.0.1:1/mcp", "--effects", "{}"], "--effects should be a list, as in"),
         (["--url", "http://127.0.0.1:1/mcp"], "the upstream server (http://127.0.0.1:1/mcp) cannot be reached"),
@@ -250,9 +251,13 @@ def test_a_session_that_the_server_has_forgotten_is_begun_anew(tmp_path: Path) -
     with site(forgets) as server:
         told, err = talk(server.url, tmp_path, BEGINS, BEGUN, ASKED, {**BEGINS, "id": 2}, BEGUN, {**ASKED, "id": 3})
     assert ("error" in told[1], [each["id"] for each in told[2:]], err) == (True, [2, 3], "")
-    sent = [(heard.json["method"], heard.headers.get("mcp-session-id")) for heard in server.heard if heard.body]
-    assert [session for method, session in sent if method == "initialize"] == [None, None]
-    assert sent[-1] == ("tools/call", "s1")
+    session = [
+        (heard.json["method"] if heard.body else heard.method, heard.headers.get("mcp-session-id"))
+        for heard in server.heard
+        if heard.method != "GET"  # which comes beside the others
+    ]
+    begun = [("initialize", None), ("notifications/initialized", "s1"), ("tools/call", "s1"), ("DELETE", "s1")]
+    assert session == begun * 2, "the first one is ended before the second begins"
 
 
 def test_the_servers_own_stream_is_opened_again_where_it_was_cut(tmp_path: Path) -> None:

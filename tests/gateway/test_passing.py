@@ -52,7 +52,7 @@ def test_both_sides_speak_at_once(kind: str, length: str, tmp_path: Path) -> Non
         read(line, b"last" if "9" in length else b"0\r\n\r\n")
         line.sendall(b"!!")
         read(program, b"!!")
-    assert [event.status for _, event in history(tmp_path).of(CallFinished)] == [200]
+    assert [event.status for _, event in history(tmp_path).find_events(CallFinished)] == [200]
 
 
 def test_an_early_refusal_of_a_slow_upload_arrives(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_an_early_refusal_of_a_slow_upload_arrives(tmp_path: Path) -> None:
         line.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
         line.shutdown(socket.SHUT_WR)
         assert read(program, b"no").startswith(b"HTTP/1.1 401 Unauthorized")
-    assert [event.status for _, event in history(tmp_path).of(CallFinished)] == [401]
+    assert [event.status for _, event in history(tmp_path).find_events(CallFinished)] == [401]
 
 
 def test_a_body_that_was_passed_on_is_noted_whole(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_a_body_that_was_passed_on_is_noted_whole(tmp_path: Path) -> None:
         line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         read(program, b"ok")
     found = history(tmp_path)
-    assert [event.arguments for _, event in found.of(CallStarted)] == [{"body": "firstlast"}]
-    assert [event.effect for _, event in found.of(Effect)] == ["POST /x"]
+    assert [event.arguments for _, event in found.find_events(CallStarted)] == [{"body": "firstlast"}]
+    assert [event.effect for _, event in found.find_events(Effect)] == ["POST /x"]
 
 
 def test_an_upload_that_breaks_off_breaks_off_at_its_service_too(tmp_path: Path) -> None:
@@ -81,4 +81,4 @@ def test_an_upload_that_breaks_off_breaks_off_at_its_service_too(tmp_path: Path)
         read(line, b"first")
         program.close()
         assert line.recv(4096) == b""
-    assert list(history(tmp_path).of(CallStarted)) == []
+    assert list(history(tmp_path).find_events(CallStarted)) == []

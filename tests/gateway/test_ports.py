@@ -21,20 +21,23 @@ from tests.gateway.test_exec import exec_
 def test_both_ports_lead_to_one_service_whose_requests_are_numbered_together(crm: str, tmp_path: Path) -> None:
     fault = {"fault": "tool_error", "target": "crm", "status": 503, "calls": [2]}
     with standing(tmp_path, [crm, "other=http://127.0.0.1:1"], fault, ports={"crm": 0}) as running:
-        own = running.url("crm")
+        own = running.make_route_url("crm")
         assert own != running.address
-        assert running.url("other") == f"{running.address}/other"
+        assert running.make_route_url("other") == f"{running.address}/other"
         assert httpx.get(f"{own}/crm/price?page=2").json()["path"] == "/crm/price?page=2"
         assert httpx.get(f"{running.address}/crm/price").status_code == 503
         assert httpx.get(f"{own}/other/x").json()["path"] == "/other/x"
         assert httpx.get(f"{own}/x", headers={"Host": "evil.example"}).status_code == 403
-    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["tool_error"]
-    numbered = [(event.at.request, event.tool) for _, event in history(tmp_path).of(CallStarted)]
+    assert [event.fault for _, event in history(tmp_path).find_events(FaultWitnessed)] == ["tool_error"]
+    numbered = [(event.at.request, event.tool) for _, event in history(tmp_path).find_events(CallStarted)]
     assert numbered == [(1, "GET /crm/price"), (2, "GET /price"), (3, "GET /other/x")]
 
 
 def test_a_route_that_no_fault_hits_has_one_too(crm: str, tmp_path: Path) -> None:
-    with standing(tmp_path, [crm], ports={"crm": 0}) as running, httpx.Client(base_url=running.url("crm")) as client:
+    with (
+        standing(tmp_path, [crm], ports={"crm": 0}) as running,
+        httpx.Client(base_url=running.make_route_url("crm")) as client,
+    ):
         assert [client.get("/crm/x").json()["path"] for _ in range(3)] == ["/crm/x"] * 3
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.seams.gateway._rewriting import Rewriting
+from chaoslab.seams.gateway._rewriting import AddressRewriter
 from chaoslab.seams.gateway.routes import parse_routes
 
 KNOWN = parse_routes(["crm=http://127.0.0.1:9000", "api=https://api.test/v1", "shop=http://localhost:9100/shop"])
@@ -10,8 +10,8 @@ HERE = "http://127.0.0.1:8888"
 PREFIXES = {name: f"{HERE}/{name}" for name in KNOWN}
 
 
-def rewriting(name: str, own: str = "") -> Rewriting:
-    return Rewriting(KNOWN[name], own or f"{HERE}/{name}", KNOWN, PREFIXES)
+def rewriting(name: str, own: str = "") -> AddressRewriter:
+    return AddressRewriter(KNOWN[name], own or f"{HERE}/{name}", KNOWN, PREFIXES)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def rewriting(name: str, own: str = "") -> Rewriting:
 )
 def test_an_address(route: str, said: str, led: str) -> None:
     fields = [("Location", said), ("Content-Location", said), ("X-Location", said), ("refresh", f"5; URL='{said}'")]
-    assert rewriting(route).answered(fields) == [
+    assert rewriting(route).rewrite_headers(fields) == [
         ("Location", led), ("Content-Location", led), ("X-Location", said), ("refresh", f"5; URL='{led}'")
     ]  # fmt: skip
 
@@ -53,7 +53,7 @@ def test_an_address(route: str, said: str, led: str) -> None:
     ],
 )
 def test_a_cookie(route: str, said: str, led: str) -> None:
-    assert rewriting(route).answered([("Set-Cookie", said)]) == [("Set-Cookie", led)]
+    assert rewriting(route).rewrite_headers([("Set-Cookie", said)]) == [("Set-Cookie", led)]
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_a_cookie(route: str, said: str, led: str) -> None:
 def test_a_cookie_with_a_prefix_comes_as_that_demands_and_for_clients_that_know_no_prefix(
     route: str, said: str, led: list[str]
 ) -> None:
-    assert rewriting(route).answered([("Set-Cookie", said)]) == [("Set-Cookie", each) for each in led]
+    assert rewriting(route).rewrite_headers([("Set-Cookie", said)]) == [("Set-Cookie", each) for each in led]
 
 
 def test_at_a_port_of_its_own_a_route_has_no_path_before_its_paths() -> None:
     at_port = rewriting("crm", "http://localhost:9200")
     said = [("Location", "http://127.0.0.1:9000/x"), ("Location", "/x"), ("Set-Cookie", "a=b; Path=/x")]
     led = [("Location", "http://localhost:9200/x"), ("Location", "/x"), ("Set-Cookie", "a=b; Path=/x")]
-    assert at_port.answered(said) == led
+    assert at_port.rewrite_headers(said) == led

@@ -9,14 +9,15 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
-
-from hypothesis import HealthCheck, Phase, example, given, settings
-from hypothesis import strategies as st
 
 from tests.gateway.parts import standing
 
 EXCHANGES = 300
+CERTAIN = 32_000
+"""The bytes of a body that a reset cannot overtake, since they fit in the window of a fresh connection. How many more
+arrive is a matter of chance, without the gateway too."""
 HERE = b"AUTHORITY"
 """The place of a service's own address in what it says."""
 OF_ONE_LINE = {b"connection", b"transfer-encoding", b"host", b"content-length"}
@@ -51,6 +52,11 @@ class Case:
         return self.sent[0] * self.sent[1]
 
     @property
+    def answer(self) -> bytes:
+        body = self.told[0] * self.told[1]
+        return gzip.compress(body, mtime=0) if self.packed else body
+
+    @property
     def bodiless(self) -> bool:
         return self.status in (204, 304) or self.method == b"HEAD"
 
@@ -66,8 +72,7 @@ class Case:
         return head + spelt(fields) + (chunks(self.body) + b"0\r\n\r\n" if self.chunked else self.body)
 
     def reply(self, port: int) -> bytes:
-        body = self.told[0] * self.told[1]
-        body = gzip.compress(body, mtime=0) if self.packed else body
+        body = self.answer
         fields = [(name, value.replace(HERE, b"127.0.0.1:%d" % port)) for name, value in self.said]
         if self.packed:
             fields.append((b"Content-Encoding", b"gzip"))
@@ -176,50 +181,60 @@ def exchange(case: Case, port: int, prefix: bytes) -> tuple[Any, ...]:
         whole = False
     back = b"http://127.0.0.1:%d%s" % (port, prefix)
     led = [(name, value.replace(back, b"http://" + HERE)) for name, value in fields]
-    return first, led, body, whole, ended
+    assert case.answer.startswith(body)
+    return first, led, body[:CERTAIN] if ended == "reset" else body, whole, ended
 
 
-texts = st.text(st.characters(codec="latin-1", min_codepoint=0x21, exclude_characters="\x7f"), max_size=12)
-values = texts.map(lambda text: text.encode("latin-1"))
-names = st.sampled_from([b"X-Trace", b"x-a", b"Accept", b"Accept-Encoding", b"Cookie", b"Content-Type", b"User-Agent"])
-answered = st.sampled_from([b"X-Id", b"Server", b"Date", b"ETag", b"Content-Language", b"Cache-Control"])
-led = st.sampled_from(
-    [(b"Location", b"http://AUTHORITY/next?a=1"), (b"Location", b"http://elsewhere.test/x"), (b"Location", b"next")]
-)
-bodies = st.tuples(st.binary(max_size=20), st.sampled_from([1, 1, 100, 5_000, 20_000]))
-cases = st.builds(
-    Case,
-    method=st.sampled_from([b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS"]),
-    path=st.sampled_from([b"/x", b"/", b"/a//b/../c", b"/%7Eu/%e4?q=a+b&q=%20", b"/x;y=1,2"]),
-    fields=st.lists(st.tuples(names, values), max_size=4, unique_by=lambda field: field[0]).map(tuple),
-    sent=bodies,
-    chunked=st.booleans(),
-    half=st.booleans(),
-    status=st.sampled_from([200, 201, 204, 206, 301, 304, 307, 400, 404, 413, 429, 500, 503]),
-    reason=st.sampled_from([b"OK", b"", b"Not As Usual", b"Gr\xfc\xdfe"]),
-    said=st.lists(st.one_of(st.tuples(answered, values), led), max_size=4).map(tuple),
-    told=bodies.filter(lambda body: body[0]),
-    framing=st.sampled_from(["length", "chunked", "close"]),
-    packed=st.booleans(),
-    early=st.booleans(),
-    end=st.sampled_from(["whole", "whole", "cut", "reset"]),
-)
+SEED = 61
+CHARACTERS = bytes({*range(0x21, 0x100)} - {0x7F})
+NAMES = [b"X-Trace", b"x-a", b"Accept", b"Accept-Encoding", b"Cookie", b"Content-Type", b"User-Agent"]
+ANSWERED = [b"X-Id", b"Server", b"Date", b"ETag", b"Content-Language", b"Cache-Control"]
+LED = [(b"Location", b"http://AUTHORITY/next?a=1"), (b"Location", b"http://elsewhere.test/x"), (b"Location", b"next")]
+# Cases that failed once, or that each seed is to have.
+EXAMPLES = [
+    Case(old=True),
+    Case(method=b"POST", sent=(b"x", 20_000_000), status=413, early=True),
+    Case(method=b"POST", sent=(b"x", 6_000_000), chunked=True, told=(b"y", 6_000_000)),
+    Case(method=b"POST", fields=((b"Accept-Encoding", b"br"),), sent=(b"x", 1_000_000)),
+    Case(method=b"POST", fields=((b"Accept-Encoding", b"br"),), sent=(b"x", 1_000_000), chunked=True),
+    *(Case(told=(b"answer!!", 100_000), framing=each, end="reset") for each in ("close", "length", "chunked")),
+]
+
+
+def draw_case(dice: Random) -> Case:
+    def value() -> bytes:
+        return bytes(dice.choices(CHARACTERS, k=dice.randint(0, 12)))
+
+    def body(size_min: int) -> tuple[bytes, int]:
+        return dice.randbytes(dice.randint(size_min, 20)), dice.choice([1, 1, 100, 5_000, 20_000])
+
+    names = dice.sample(NAMES, dice.randint(0, 4))
+    return Case(
+        method=dice.choice([b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS"]),
+        path=dice.choice([b"/x", b"/", b"/a//b/../c", b"/%7Eu/%e4?q=a+b&q=%20", b"/x;y=1,2"]),
+        fields=tuple((name, value()) for name in names),
+        sent=body(0),
+        chunked=dice.random() < 0.5,
+        half=dice.random() < 0.5,
+        status=dice.choice([200, 201, 204, 206, 301, 304, 307, 400, 404, 413, 429, 500, 503]),
+        reason=dice.choice([b"OK", b"", b"Not As Usual", b"Gr\xfc\xdfe"]),
+        said=tuple(
+            dice.choice(LED) if dice.random() < 0.5 else (dice.choice(ANSWERED), value())
+            for _ in range(dice.randint(0, 4))
+        ),
+        told=body(1),
+        framing=dice.choice(["length", "chunked", "close"]),
+        packed=dice.random() < 0.5,
+        early=dice.random() < 0.5,
+        end=dice.choice(["whole", "whole", "cut", "reset"]),
+    )
 
 
 def test_exchanges_are_the_same_with_and_without_the_gateway() -> None:
-    service = Service()
+    service, dice = Service(), Random(SEED)
     with tempfile.TemporaryDirectory() as logs, standing(Path(logs), [f"s=http://127.0.0.1:{service.port}"]) as running:
         port = int(running.address.rpartition(":")[2])
-
-        @settings(
-            max_examples=EXCHANGES, deadline=None, database=None, derandomize=True,
-            phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
-        @given(cases)
-        @example(Case(old=True))
-        @example(Case(method=b"POST", sent=(b"x", 20_000_000), status=413, early=True))
-        @example(Case(method=b"POST", sent=(b"x", 6_000_000), chunked=True, told=(b"y", 6_000_000)))
-        def same(case: Case) -> None:
+        for case in (*EXAMPLES, *(draw_case(dice) for _ in range(EXCHANGES))):
             service.case = case
             found = []
             for address, prefix in ((service.port, b""), (port, b"/s")):
@@ -227,8 +242,6 @@ def test_exchanges_are_the_same_with_and_without_the_gateway() -> None:
                 heard = exchange(case, address, prefix)
                 assert service.read.wait(20)
                 found.append((heard, service.got))
-            assert found[1] == found[0]
-
-        same()
+            assert found[1] == found[0], case
     service.listener.shutdown(socket.SHUT_RDWR)
     service.listener.close()

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from chaoslab.core.events import CallFinished, FaultWitnessed
-from chaoslab.seams.services.messages import FRAME_MAX, Messages
+from chaoslab.seams.services.messages import FRAME_MAX, WebSocketCutter
 from tests.gateway.parts import history, standing
 from tests.seams.lab_parts import eventually
 
@@ -88,13 +88,13 @@ def talk(url: str, *said: str | bytes, **given: Any) -> list[Any]:
 
 
 def ends(logs: Path) -> list[tuple[Any, ...]]:
-    return [(end.ok, end.status, end.error) for _, end in history(logs).of(CallFinished)]
+    return [(end.ok, end.status, end.error) for _, end in history(logs).find_events(CallFinished)]
 
 
 def test_messages_of_any_size_pass_both_ways_and_the_end_is_no_failure(route: str, tmp_path: Path) -> None:
     large = b"x" * (FRAME_MAX + 70_000)
     with standing(tmp_path, [route]) as running:
-        url = running.url("chat") + "/chat"
+        url = running.make_route_url("chat") + "/chat"
         assert talk(url, "hello", b"\0\1", large, "end") == ["you said hello", b"\0\1", large, ("chat", 1000)]
         assert talk(url, "hello") == ["you said hello", ("chat", 1000)]
         assert talk(url, headers={"Authorization": "wrong"}) == [403]
@@ -117,12 +117,13 @@ def test_a_fault_is_met_and_witnessed(
 ) -> None:
     with standing(tmp_path, [route], {"fault": fault, "target": "chat", **given}) as running:
         try:
-            found = talk(running.url("chat") + "/chat", "a", "b", "c")[:-1]
+            found = talk(running.make_route_url("chat") + "/chat", "a", "b", "c")[:-1]
         except aiohttp.ClientError:
             found = []
         assert found == heard
         eventually(lambda: len(ends(tmp_path)) > 0)
-    assert {event.fault for _, event in history(tmp_path).of(FaultWitnessed)} == {fault}  # a client may try again
+    # a client may try again
+    assert {event.fault for _, event in history(tmp_path).find_events(FaultWitnessed)} == {fault}
 
 
 def frame(data: bytes, *, first: int = 0x81, mask: bytes = b"") -> bytes:
@@ -139,7 +140,7 @@ def test_messages_are_told_apart_whatever_pieces_they_come_in() -> None:
     sent = [frame(b"a"), split, ping, *long]
     data = b"".join(sent)
     for size in (1, 3, 7, 9000):
-        messages, cut = Messages(), min(len(data), 9000 // size * size)
+        messages, cut = WebSocketCutter(), min(len(data), 9000 // size * size)
         found = [each for n in range(0, cut, size) for each in messages.feed(data[n : n + size])]
         found += messages.feed(data[cut:])
         assert (found, messages.rest) == (sent, b"")
@@ -148,4 +149,4 @@ def test_messages_are_told_apart_whatever_pieces_they_come_in() -> None:
 @pytest.mark.parametrize(("size", "passes"), [(4 * 1024 * 1024, False), (4 * 1024 * 1024 + 1, True)])
 def test_a_frame_of_more_than_four_mebibytes_passes_in_pieces(size: int, passes: bool) -> None:
     begun = bytes([0x82, 127]) + (size - 10).to_bytes(8, "big") + b"x"
-    assert Messages().feed(begun) == [begun] * passes
+    assert WebSocketCutter().feed(begun) == [begun] * passes

@@ -45,7 +45,7 @@ def met(tmp_path: Path, path: str, fault: str, **given: Any) -> tuple[bytes, lis
         # Another request than the first, so that the second is no attempt at the first.
         whole = b"".join(piece for _, piece in taken(there.address, f"{path}?first=1")[0])
         pieces, ended_s = taken(there.address, path)
-    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == [fault]
+    assert [event.fault for _, event in history(tmp_path).find_events(FaultWitnessed)] == [fault]
     return whole, pieces, ended_s
 
 
@@ -82,13 +82,13 @@ def test_exactly_so_many_bytes_come_and_then_the_end(fault: str, delay_s: float,
     whole, pieces, ended_s = met(tmp_path, path, fault, bytes=200, **given)
     assert b"".join(piece for _, piece in pieces) == whole[:200]
     assert ended_s >= delay_s
-    (_, _), (_, last) = history(tmp_path).of(CallFinished)
+    (_, _), (_, last) = history(tmp_path).find_events(CallFinished)
     assert (last.bytes, last.ok, last.error) == (200, False, "closed")
 
 
 def test_the_log_has_as_much_of_the_body_as_came(tmp_path: Path) -> None:
     whole, _, _ = met(tmp_path, "/lines", "limit_data", bytes=300)
-    (_, _), (_, last) = history(tmp_path).of(CallFinished)
+    (_, _), (_, last) = history(tmp_path).find_events(CallFinished)
     chunk = whole[:300].partition(b"\r\n\r\n")[2].partition(b"\r\n")[2]
     assert len(chunk) > 100
     assert (last.status, last.reply) == (200, chunk.decode("utf-8", "replace"))

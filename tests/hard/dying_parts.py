@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.base.clock import system
-from chaoslab.worlds.local import free_ports
+from chaoslab.worlds.local import find_free_ports
 from tests import warm
 from tests.cli_parts import command, environment, execute, free_base
 from tests.seams.lab_parts import eventually, fixed_ports
@@ -158,4 +158,4 @@ def gone(pid: int) -> bool:
 
 
 def ports_are_free(base: int) -> bool:
-    return free_ports(base, system).base == base
+    return find_free_ports(base, system).base == base

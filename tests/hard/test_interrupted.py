@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptFinished, RunFinished
 from chaoslab.record.history import History
@@ -59,16 +59,16 @@ def test_within_a_prompt(tmp_path: Path, moment: str) -> None:
         assert ports_are_free(it.base)
         assert "Traceback" not in it.said
         history = History.read(it.run)
-        (end,) = [event for _, event in history.of(RunFinished)]
-        finished = len(list(history.of(PromptFinished)))
+        (end,) = [event for _, event in history.find_events(RunFinished)]
+        finished = len(list(history.find_events(PromptFinished)))
         assert (end.reason, end.processed) == ("interrupted", finished)
         assert "interrupted after" in it.said
-        outcomes = [verdict.outcome for verdict in judge_all(history).values()]
+        outcomes = [verdict.outcome for verdict in judge_all_trials(history).values()]
         assert outcomes[-1] is Outcome.UNFINISHED
         assert Outcome.INVALID not in outcomes
         assert outcomes.count(Outcome.UNFINISHED) == 1
         assert "unfinished" in it.said
-        assert history.cut == {}
+        assert history.unreadable_counts == {}
 
 
 def test_while_the_charts_are_drawn(tmp_path: Path) -> None:
@@ -88,4 +88,4 @@ def test_while_the_charts_are_drawn(tmp_path: Path) -> None:
         assert [path for path in tmp_path.rglob("*.png") if path.is_file()] == []
         assert ports_are_free(it.base)
         history = History.read(it.run)
-        assert [event.reason for _, event in history.of(RunFinished)] == ["done"]
+        assert [event.reason for _, event in history.find_events(RunFinished)] == ["done"]

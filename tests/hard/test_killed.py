@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.config.settings import Settings
@@ -18,7 +18,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import parse_line
 from chaoslab.record.runs import Run
 from chaoslab.wire.lanes import FORGOTTEN
-from chaoslab.worlds.local import Local
+from chaoslab.worlds.local import LocalWorld
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 from tests.hard.dying_parts import DEADLINE_S, eventually, gone, lab, ports_are_free
@@ -76,9 +76,9 @@ def test_a_part_that_is_killed_ends_the_run_and_loses_nothing(tmp_path: Path, vi
         assert all(parse_line(line) for line in data.splitlines()[:-1])
     history = History.read(it.run)
     assert len(history.records) > 10
-    ended = [event.reason for _, event in history.of(events.RunFinished)]
+    ended = [event.reason for _, event in history.find_events(events.RunFinished)]
     assert ended == ([] if victim == "agent" else ["lab_down"])
-    outcomes = [verdict.outcome for verdict in judge_all(history).values()]
+    outcomes = [verdict.outcome for verdict in judge_all_trials(history).values()]
     assert outcomes[-1] is Outcome.UNFINISHED
     if victim == "manager":  # who leaves the most behind
         again = chaoslab(
@@ -94,11 +94,11 @@ def test_a_part_that_is_killed_and_started_again(tmp_path: Path, victim: str) ->
     chosen = Settings().override(
         {"TOXIC_PROB": "0.3", "TOXICS": "latency", "LATENCY_MS": "30", "ERROR_PROB": "0", "BASE_PORT": str(ports.base)}
     )
-    variables = {**environment(), **chosen.environment()}
+    variables = {**environment(), **chosen.to_environment()}
     run = Run.create(tmp_path / "logs", now="2026-06-01T09:00:00Z")
-    with Local(ports, tmp_path / "logs", tmp_path / "state.db", run.folder, variables, system) as world:
+    with LocalWorld(ports, tmp_path / "logs", tmp_path / "state.db", run.folder, variables, system) as world:
         with warm_parts():
-            world.start(now=run.now, toxiproxy=True, model=True)
+            world.start_services(now=run.now, toxiproxy=True, model=True)
         agent = subprocess.Popen(
             command("agent", "--run", run.name, "--logs", str(world.logs), "--state", str(world.state),
                     prompts(tmp_path, EASY[:16]), python=warm.python()),
@@ -116,13 +116,13 @@ def test_a_part_that_is_killed_and_started_again(tmp_path: Path, victim: str) ->
             agent.kill()
             agent.wait()
     history = History.read(run.folder)
-    (end,) = [event for _, event in history.of(events.RunFinished)]
+    (end,) = [event for _, event in history.find_events(events.RunFinished)]
     if victim == "toxiproxy":
         assert (agent.returncode, said) == (0, "")
         assert (end.reason, end.processed) == ("done", 16)
-        assert [event.what for _, event in history.of(events.LabDisturbed)] == ["Toxiproxy was restarted"]
-        hit = {record.trial for record, _ in history.of(events.CallDisturbed)}
-        assert {t for t, v in judge_all(history).items() if v.outcome is Outcome.INVALID} == hit
+        assert [event.what for _, event in history.find_events(events.LabDisturbed)] == ["Toxiproxy was restarted"]
+        hit = {record.trial for record, _ in history.find_events(events.CallDisturbed)}
+        assert {t for t, v in judge_all_trials(history).items() if v.outcome is Outcome.INVALID} == hit
         assert len(hit) < 4
     else:
         assert (agent.returncode, end.reason) == (3, "lab_down")

@@ -35,16 +35,16 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE
 from chaoslab.flask_tools import messaging as messaging_desk
-from chaoslab.flask_tools.app import app_of, create_app
-from chaoslab.flask_tools.ledger import Folders
+from chaoslab.flask_tools.app import create_app, make_app
+from chaoslab.flask_tools.ledger import FolderRunStore
 from chaoslab.flask_tools.service_module import Answer, Route, ServiceModule, ServiceRequest
-from chaoslab.lab.launch import report_end
+from chaoslab.lab.launch import print_end_report
 from chaoslab.record.history import History
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts
 from chaoslab.seams.http.tags import TrialState
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import LabDown
 from tests.cli_parts import command, environment, prompts
 from tests.disk_parts import NOW, Rest, free_base, limit, read_only, rest_of_the_lab, small_disk
@@ -66,7 +66,7 @@ def log(folder: Path, writer: str = "info") -> Log:
 
 
 def messages(folder: Path) -> list[str]:
-    return [event.message for _, event in History.read(folder).of(LabWarning)]
+    return [event.message for _, event in History.read(folder).find_events(LabWarning)]
 
 
 def fill(folder: Path) -> Path:
@@ -103,12 +103,12 @@ def test_a_full_disk_takes_whole_lines_or_none_and_goes_on_when_there_is_room(tm
             with pytest.raises(LogLost):
                 written.write(LabWarning(message="y" * 4096))
         held = next(taken)
-        assert (len(messages(tmp_path)), History.read(tmp_path).cut) == (held, {})
+        assert (len(messages(tmp_path)), History.read(tmp_path).unreadable_counts) == (held, {})
         (tmp_path / "ballast").unlink()
         written.write(LabWarning(message="room again"))
         history = History.read(tmp_path)
         assert messages(tmp_path)[-1] == "room again"
-        assert ([record.seq for record in history.records], history.cut) == (list(range(1, held + 2)), {})
+        assert ([record.seq for record in history.records], history.unreadable_counts) == (list(range(1, held + 2)), {})
 
 
 WRITER = """
@@ -156,7 +156,7 @@ def test_a_limit_of_a_files_size_cuts_no_line(tmp_path: Path, room: int) -> None
         "info.log cannot be written (File too large): raise the limit of a file's size and start again"
     )
     assert [message.split()[0] for message in messages(tmp_path)] == taken
-    assert History.read(tmp_path).cut == {}
+    assert History.read(tmp_path).unreadable_counts == {}
 
 
 def test_a_writer_killed_within_a_line_loses_that_line_alone(tmp_path: Path) -> None:
@@ -166,11 +166,11 @@ def test_a_writer_killed_within_a_line_loses_that_line_alone(tmp_path: Path) -> 
     data = (tmp_path / "info.log").read_bytes()
     assert (len(data), data[-1:]) == (50_000, b"x")
     assert [message.split()[0] for message in messages(tmp_path)] == taken
-    assert History.read(tmp_path).cut == {"info.log": 1}
+    assert History.read(tmp_path).unreadable_counts == {"info.log": 1}
     with log(tmp_path) as resumed:
         resumed.write(LabWarning(message="and on"))
     history = History.read(tmp_path)
-    assert (len(messages(tmp_path)), history.cut) == (len(taken) + 1, {"info.log": 1})
+    assert (len(messages(tmp_path)), history.unreadable_counts) == (len(taken) + 1, {"info.log": 1})
     assert max(record.seq for record in history.records) == len(taken) + 2
 
 
@@ -185,7 +185,7 @@ def test_writers_killed_at_any_moment_lose_nothing_that_they_said_was_written(tm
             process.send_signal(signal.SIGKILL)
             said_written += len(process.stdout.read().splitlines())
         history = History.read(tmp_path)
-        read = list(history.of(LabWarning))
+        read = list(history.find_events(LabWarning))
         assert said_written <= len(read) <= said_written + 8
         assert all(len(event.message) > 300_000 for _, event in read)
         assert len({record.seq for record, _ in read}) == len(read)
@@ -241,7 +241,7 @@ def messaging(logs: Path) -> Iterator[tuple[Run, Callable[[str], tuple[int, str]
         return reply.status_code, reply.headers.get(TROUBLE, "")
 
     def sent() -> list[str]:
-        return [event.request_id for _, event in History.read(run.folder).of(Effect)]
+        return [event.request_id for _, event in History.read(run.folder).find_events(Effect)]
 
     try:
         yield run, send, sent
@@ -292,7 +292,7 @@ def test_a_service_that_crashes_and_cannot_say_so_is_in_trouble(tmp_path: Path) 
         raise ZeroDivisionError
 
     desk = ServiceModule(messaging_desk.SERVICE, (Route("GET", "/boom", "boom", crash),), messaging_desk.wording, ())
-    app = app_of(desk, Folders(tmp_path, NOW))
+    app = make_app(desk, FolderRunStore(tmp_path, NOW))
     reply = app.test_client().get("/boom", headers={"X-Trial": f"{run.name}.p1.r1"})
     app.extensions["ledger"].close()
     assert (reply.status_code, "it was deleted" in reply.headers[TROUBLE]) == (500, True)
@@ -307,9 +307,9 @@ def _trouble(run: Run, why: str, remedy: str) -> str:
 
 async def two_more(lab: Bench, episode: TrialState) -> None:
     """One that meets the fault, and one that nothing covers."""
-    await lab.get(episode.requests.ask("weather", "t", {"n": 2}))
+    await lab.get(episode.requests.find_or_create("weather", "t", {"n": 2}))
     lab.history()
-    await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
+    await lab.seam.lanes.request_lane(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
 
 
 def with_lab(folder: Path, story: Callable[[Bench], None]) -> tuple[Path, int]:
@@ -321,16 +321,16 @@ def with_lab(folder: Path, story: Callable[[Bench], None]) -> tuple[Path, int]:
 
     async def run(url: str, address: str) -> tuple[Path, int]:
         async with bench(folder, url, SLOW, {"weather": address}) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)) as episode:
-                assert (await lab.get(episode.requests.ask("weather", "t", {"n": 1}))).status_code == 200
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)) as episode:
+                assert (await lab.get(episode.requests.find_or_create("weather", "t", {"n": 1}))).status_code == 200
                 lab.history()
                 story(lab)
                 with pytest.raises(LabDown, match=r"manager\.log cannot be written \("):
                     await two_more(lab, episode)
             assert lab.lanes_left() == []
             assert lab.manager.status()["lanes"] == []
-            with contextlib.closing(Control(lab.state)) as control:
-                assert control.run_state(lab.run.name)[0] == "failed"
+            with contextlib.closing(ControlDatabase(lab.state)) as control:
+                assert control.get_run_state(lab.run.name)[0] == "failed"
             assert lab.manager.broken == "", "other runs may still be served"
             kept = folder.with_name(f"{folder.name}.kept")
             shutil.copytree(lab.run.folder, kept)
@@ -381,10 +381,10 @@ def test_a_run_whose_disk_is_full_ends_and_what_it_logged_is_there(tmp_path: Pat
         assert words.startswith(f"the lab is down: {run.folder}/")
         assert words.endswith(".log cannot be written (No space left on device): make room and start again\n")
         history = work.history()
-        assert history.cut == {}
-        assert len(list(history.of(PromptFinished))) > 3
-        met = {(r.trial, e.request, e.attempt) for r, e in history.of(FaultWitnessed)}
-        assert met <= {(r.trial, e.request, e.attempt) for r, e in history.of(FaultArmed)}
+        assert history.unreadable_counts == {}
+        assert len(list(history.find_events(PromptFinished))) > 3
+        met = {(r.trial, e.request, e.attempt) for r, e in history.find_events(FaultWitnessed)}
+        assert met <= {(r.trial, e.request, e.attempt) for r, e in history.find_events(FaultArmed)}
 
 
 def test_an_agent_whose_log_may_not_grow_calls_nobody_any_more(tmp_path: Path, rest: Rest) -> None:
@@ -419,7 +419,7 @@ def test_a_service_that_cannot_write_ends_the_run(tmp_path: Path, rest: Rest) ->
     with rest.working(tmp_path / "state.db", run=run) as work:
         code, words = work.ended()
     assert (code, words) == (3, f"the lab is down: calculator: {ledger} cannot be written (Is a directory)\n")
-    ended = work.history().first(RunFinished)
+    ended = work.history().find_first_event(RunFinished)
     assert ended is not None
     assert (ended.reason, ended.processed) == ("lab_down", 0)
 
@@ -462,8 +462,8 @@ def test_a_lab_that_cannot_write_its_logs_is_not_started(
 def told(folder: Path) -> Path:
     """A run of one prompt, as logged; it is the latest."""
     run = Run.create(folder / "logs", now=NOW)
-    run.make_latest()
-    with run.log("info") as written:
+    run.link_as_latest()
+    with run.open_log("info") as written:
         written.write(
             RunStarted(
                 seed=1, settings={"TOXIC_PROB": 0.3}, plan=Plan(1).to_json(), prompts=1, now=NOW, model="offline"
@@ -517,7 +517,7 @@ def test_a_lab_whose_pictures_do_not_fit_has_its_figures_all_the_same(
     folder = told(here)
     (here / "charts").mkdir()
     with small_disk(here / "charts", kib=8):
-        assert [report_end(folder, code) for code in (0, 3)] == [3, 3]
+        assert [print_end_report(folder, code) for code in (0, 3)] == [3, 3]
         assert list((here / "charts").iterdir()) == []
     out, words = capsys.readouterr()
     assert words == "cannot draw into charts/success_rate.png: No space left on device\n" * 2

@@ -17,10 +17,10 @@ Met = set[tuple[str | None, str, int, int]]
 
 def met(it: Lab, run: Path) -> Met:
     history = History.read(run)
-    (end,) = [event for _, event in history.of(events.RunFinished)]
+    (end,) = [event for _, event in history.find_events(events.RunFinished)]
     assert (end.reason, end.processed) == ("done", len(ASKED)), it.said
-    assert not list(history.of(events.LabDisturbed))
-    return {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(events.FaultWitnessed)}
+    assert not list(history.find_events(events.LabDisturbed))
+    return {(r.trial, e.target, e.request, e.attempt) for r, e in history.find_events(events.FaultWitnessed)}
 
 
 def run_of(it: Lab) -> Path:
@@ -60,13 +60,16 @@ def test_a_second_lab_on_one_toxiproxy_says_who_holds_it_and_harms_nobody(tmp_pa
             a.until("info.log", '"kind": "call_finished"')
             refused = chaoslab(there, "lab", f"BASE_PORT={second}", *settings, shared)
             assert refused.returncode == 3
-            held = f"127.0.0.1:{Ports(first).proxy('search')} for 127.0.0.1:{Ports(first).service('search')}"
+            held = (
+                f"127.0.0.1:{Ports(first).get_proxy_port('search')} for "
+                f"127.0.0.1:{Ports(first).get_service_port('search')}"
+            )
             assert refused.stderr == (
                 f"the lab is down: 'search' on the Toxiproxy at {toxiproxy.url} is another's: it listens on {held}; "
                 "end that lab, or delete 'search' if it was left behind\n"
             )
-            assert client.get("search").listen == f"127.0.0.1:{Ports(first).proxy('search')}"
+            assert client.fetch_proxy("search").listen == f"127.0.0.1:{Ports(first).get_proxy_port('search')}"
             a.interrupt()
             assert a.ended() == 130, a.said
-            assert not list(History.read(a.run).of(events.LabDisturbed))
+            assert not list(History.read(a.run).find_events(events.LabDisturbed))
         assert client.proxies() == {}  # and the next one finds it free

@@ -18,7 +18,7 @@ from chaoslab.base.identity import TrialId
 from chaoslab.core.events import FaultArmed, FaultHealed, RunFinished
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
-from chaoslab.wire.control import VERSION, Control, explain
+from chaoslab.wire.control import VERSION, ControlDatabase, explain_database_error
 from chaoslab.wire.lanes import LabDown
 from tests.cli_parts import Typed, prompts
 from tests.disk_parts import Rest, eventually, limit, read_only, rest_of_the_lab, small_disk
@@ -87,8 +87,8 @@ def works(folder: Path) -> bool:
 
     async def run(url: str, address: str) -> str:
         async with bench(folder, url, SLOW, {"weather": address}) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
-                _, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
+                _, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
                 return answer.state
 
     with embedded() as url, site(lambda _: said({})) as weather:
@@ -102,12 +102,12 @@ def works(folder: Path) -> bool:
 def test_no_call_goes_out_over_a_state_that_is_lost(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     async def run(url: str, address: str) -> None:
         async with bench(tmp_path, url, SLOW, {"weather": address}) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)) as episode:
-                assert (await lab.get(episode.requests.ask("weather", "t", {}))).status_code == 200
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)) as episode:
+                assert (await lab.get(episode.requests.find_or_create("weather", "t", {}))).status_code == 200
                 lab.history()
                 damage(lab.state)
                 with pytest.raises(LabDown, match=f"the shared state {re.escape(str(lab.state))} cannot be used: "):
-                    await lab.get(episode.requests.ask("weather", "t", {"again": True}))
+                    await lab.get(episode.requests.find_or_create("weather", "t", {"again": True}))
             eventually(lambda: bool(lab.manager.broken))
             assert f"{lab.state} cannot be used: " in lab.manager.health().trouble
             assert "start again" in lab.manager.health().trouble
@@ -132,7 +132,7 @@ def test_a_state_that_is_lost_in_mid_run_ends_it_in_one_line(tmp_path: Path, res
     assert words.startswith(f"the lab is down: the shared state {state} cannot be used: ")
     assert managers.startswith(f"the proxy manager cannot go on: the shared state {state} cannot be used: ")
     assert managers.count("\n") == 1
-    ended = sure(work.history().first(RunFinished))
+    ended = sure(work.history().find_first_event(RunFinished))
     assert (ended.reason, 2 <= ended.processed < ended.received) == ("lab_down", True)
 
 
@@ -146,9 +146,9 @@ def test_a_state_that_is_locked_for_a_second_holds_the_run_up_and_no_more(tmp_pa
             other.wait(1.0)
         assert work.ended() == (0, "")
     history = work.history()
-    armed = list(history.of(FaultArmed))
+    armed = list(history.find_events(FaultArmed))
     assert armed
-    assert [e.witnessed for _, e in history.of(FaultHealed)] == [True] * len(armed)
+    assert [e.witnessed for _, e in history.find_events(FaultHealed)] == [True] * len(armed)
 
 
 def test_a_state_that_stays_locked_is_said_by_its_name(tmp_path: Path, rest: Rest) -> None:
@@ -173,7 +173,7 @@ def test_a_state_on_a_full_disk_ends_the_run(tmp_path: Path, rest: Rest) -> None
         assert (code, words.count("\n")) == (3, 1)
         assert f"the shared state {state} cannot be used: " in words
         assert words.endswith(" is full; make room and start again\n")
-        ended = sure(work.history().first(RunFinished))
+        ended = sure(work.history().find_first_event(RunFinished))
         assert ended.reason == "lab_down"
         assert ended.processed > 0
     assert works(tmp_path)
@@ -193,9 +193,9 @@ def test_a_manager_whose_files_may_not_grow_says_so_and_ends_the_run(tmp_path: P
 
 
 def damaged_in_the_middle(path: Path) -> None:
-    with contextlib.closing(Control(path)) as door:
+    with contextlib.closing(ControlDatabase(path)) as door:
         for request in range(60):
-            door.ask("r1", Call("weather", "t", "p1.r1", request, 1), deadline_s=1)
+            door.request_call_address("r1", Call("weather", "t", "p1.r1", request, 1), deadline_s=1)
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(size // 2)
@@ -203,7 +203,7 @@ def damaged_in_the_middle(path: Path) -> None:
 
 
 def damaged_where_nothing_is_yet(path: Path) -> None:
-    Control(path).close()
+    ControlDatabase(path).close()
     with contextlib.closing(sqlite3.connect(path)) as db:
         (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'pending'").fetchone()
         (size,) = db.execute("PRAGMA page_size").fetchone()
@@ -251,7 +251,7 @@ def test_a_lab_whose_state_is_a_folder_is_not_started(tmp_path: Path, lab: Calla
 
 
 def test_a_lab_whose_state_is_locked_is_not_started(tmp_path: Path, lab: Callable[[], str]) -> None:
-    Control(tmp_path / "state" / "state.db").close()
+    ControlDatabase(tmp_path / "state" / "state.db").close()
     with held(tmp_path / "state" / "state.db", "BEGIN EXCLUSIVE"):
         words = lab()
     assert words == (
@@ -261,7 +261,7 @@ def test_a_lab_whose_state_is_locked_is_not_started(tmp_path: Path, lab: Callabl
 
 @pytest.mark.parametrize("place", ["state", "state/state.db"])
 def test_a_lab_whose_state_is_read_only_is_not_started(tmp_path: Path, lab: Callable[[], str], place: str) -> None:
-    Control(tmp_path / "state" / "state.db").close()
+    ControlDatabase(tmp_path / "state" / "state.db").close()
     with read_only(tmp_path / place):
         words = lab()
     assert words.startswith("the shared state state/state.db cannot be used: ")
@@ -280,7 +280,7 @@ def test_a_row_that_something_wrote_over_is_damage_like_any_other(tmp_path: Path
                     "UPDATE calls SET answer = 'x' WHERE id = NEW.id; END"
                 )
             with pytest.raises(LabDown, match=r"state\.db cannot be used: a row is garbled"):
-                await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+                await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
 
     with embedded() as url, site(lambda _: said({})) as weather:
         asyncio.run(run(url, weather.address))
@@ -289,12 +289,12 @@ def test_a_row_that_something_wrote_over_is_damage_like_any_other(tmp_path: Path
 def test_every_trouble_has_its_remedy(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with pytest.raises(sqlite3.Error) as nowhere:
-        Control(Path("/proc/nowhere/state.db"))
-    assert "it should be a file in a folder that can be written" in explain(path, nowhere.value)
+        ControlDatabase(Path("/proc/nowhere/state.db"))
+    assert "it should be a file in a folder that can be written" in explain_database_error(path, nowhere.value)
     path.write_bytes(GARBAGE)
     with pytest.raises(sqlite3.Error) as broken:
-        Control(path)
-    assert explain(path, broken.value) == (
+        ControlDatabase(path)
+    assert explain_database_error(path, broken.value) == (
         f"the shared state {path} cannot be used: file is not a database; something wrote over it; "
         "start again, and it is made anew"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.identity import Requests, TrialId
 from chaoslab.core import events
@@ -17,7 +17,7 @@ from chaoslab.core.exchange import Call, Observation
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import Health
 from tests.event_parts import prompt_finished
 from tests.hard.dying_parts import SERVERS, Mortal, eventually, mortal
@@ -65,7 +65,7 @@ def with_lab(folder: Path, server: str, plan: Plan, story: Story, *, gate: Gate 
 
     async def run(toxiproxy: Mortal, address: str) -> History:
         async with bench(folder, toxiproxy.url, plan, {"weather": address}, deadline_s=20.0) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 await story(lab, toxiproxy)
             history = lab.history()
             assert set(lab.toxiproxy.proxies()) == {"weather", "refused"}
@@ -85,8 +85,8 @@ async def until(lab: Bench, true: Callable[[Health], bool]) -> None:
 
 def waiting(lab: Bench) -> bool:
     """True if a call waits for the manager's answer."""
-    with contextlib.closing(Control(lab.state)) as control:
-        return bool(control.pending([lab.run.name]))
+    with contextlib.closing(ControlDatabase(lab.state)) as control:
+        return bool(control.list_pending_calls([lab.run.name]))
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -94,7 +94,7 @@ def test_a_clean_call_that_is_cut_is_marked_and_its_retry_goes_through(tmp_path:
     gate = Gate()
 
     async def story(lab: Bench, toxiproxy: Mortal) -> None:
-        request = Requests(TrialId(lab.run.name, 1)).ask("weather", "look", 1)
+        request = Requests(TrialId(lab.run.name, 1)).find_or_create("weather", "look", 1)
         before = lab.seam.clean
         gate.open.clear()
         gate.asked.clear()
@@ -111,12 +111,12 @@ def test_a_clean_call_that_is_cut_is_marked_and_its_retry_goes_through(tmp_path:
         assert lab.seam.clean is not before  # what it kept open leads nowhere, be it that nobody has noticed yet
 
     history = with_lab(tmp_path, server, CLEAR, story, gate=gate)
-    first, second = [e for _, e in history.of(events.CallFinished)]
+    first, second = [e for _, e in history.find_events(events.CallFinished)]
     assert (first.ok, first.via, second.ok, second.via) == (False, "proxy", True, "proxy")
-    ((record, hit),) = history.of(events.CallDisturbed)
+    ((record, hit),) = history.find_events(events.CallDisturbed)
     assert (record.trial, hit.target, hit.request, hit.attempt) == ("p1.r1", "weather", 1, 1)
     assert "when the clean proxies went away under it" in hit.why
-    (told,) = [e for _, e in history.of(events.LabDisturbed)]
+    (told,) = [e for _, e in history.find_events(events.LabDisturbed)]
     assert (told.what, told.lanes, told.epoch) == ("Toxiproxy was restarted", [], 1)
     assert told.lasted_s > 0
 
@@ -127,21 +127,21 @@ def test_a_fault_on_a_lost_lane_is_not_witnessed_however_much_it_looks_so(
     tmp_path: Path, server: str, fault: str
 ) -> None:
     async def story(lab: Bench, toxiproxy: Mortal) -> None:
-        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         assert answer.state == "armed"
         toxiproxy.restart()
-        lab.seam.lanes.done(row, PERFECT[fault])
+        lab.seam.lanes.report_observation(row, PERFECT[fault])
         await until(lab, lambda health: health.epoch == 1)
 
     history = with_lab(tmp_path, server, always(fault), story)
-    assert [e.kind for _, e in history.of(events.FaultWitnessed)] == []
-    assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [False]
-    (armed,) = [e for _, e in history.of(events.FaultArmed)]
-    ((record, hit),) = history.of(events.CallDisturbed)
+    assert [e.kind for _, e in history.find_events(events.FaultWitnessed)] == []
+    assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [False]
+    (armed,) = [e for _, e in history.find_events(events.FaultArmed)]
+    ((record, hit),) = history.find_events(events.CallDisturbed)
     assert (record.trial, hit.request_id, hit.why) == (
         "p1.r1", "id1", f"its lane {armed.lane} was lost before it was over",
     )  # fmt: skip
-    (told,) = [e for _, e in history.of(events.LabDisturbed)]
+    (told,) = [e for _, e in history.find_events(events.LabDisturbed)]
     assert told.lanes == [armed.lane]
 
 
@@ -151,7 +151,7 @@ def test_a_call_that_is_asked_for_meanwhile_is_held_and_not_lost(tmp_path: Path,
     async def story(lab: Bench, toxiproxy: Mortal) -> None:
         toxiproxy.kill()
         await until(lab, lambda health: health.recovering)  # a call that is asked for before goes where nobody is
-        request = Requests(TrialId(lab.run.name, 1)).ask("weather", "look", 1)
+        request = Requests(TrialId(lab.run.name, 1)).find_or_create("weather", "look", 1)
         held = asyncio.ensure_future(lab.get(request, attempt=1))
         await asyncio.to_thread(eventually, lambda: waiting(lab))
         assert not held.done()
@@ -163,9 +163,9 @@ def test_a_call_that_is_asked_for_meanwhile_is_held_and_not_lost(tmp_path: Path,
             assert (await held).status_code == 200
 
     history = with_lab(tmp_path, server, plan, story)
-    hits = [e.why for _, e in history.of(events.CallDisturbed)]
+    hits = [e.why for _, e in history.find_events(events.CallDisturbed)]
     assert hits == ["it had to wait until the clean proxies stood again"]
-    armed, met = (len(list(history.of(kind))) for kind in (events.FaultArmed, events.FaultWitnessed))
+    armed, met = (len(list(history.find_events(kind))) for kind in (events.FaultArmed, events.FaultWitnessed))
     assert armed == met == len(plan.injections)  # what was armed in the end stood, and was met
 
 
@@ -174,13 +174,13 @@ def test_a_run_that_is_opened_meanwhile_gets_its_proxies(tmp_path: Path, server:
     with mortal(server) as toxiproxy, managed(tmp_path, toxiproxy.url, ["weather"]) as manager:
         toxiproxy.kill()
         run = Run.create(tmp_path / "logs", now="2026-06-01T09:00:00Z")
-        control = Control(tmp_path / "state.db")
-        control.open_run(run.name, plan=CLEAR.to_json(), targets={"weather": "127.0.0.1:9"})
+        control = ControlDatabase(tmp_path / "state.db")
+        control.request_run_setup(run.name, plan=CLEAR.to_json(), targets={"weather": "127.0.0.1:9"})
         eventually(lambda: manager.health().recovering)
-        assert control.run_state(run.name)[0] == "asked"
+        assert control.get_run_state(run.name)[0] == "asked"
         toxiproxy.start()
-        eventually(lambda: control.run_state(run.name)[0] != "asked")
-        assert control.run_state(run.name) == ("ready", "")
+        eventually(lambda: control.get_run_state(run.name)[0] != "asked")
+        assert control.get_run_state(run.name) == ("ready", "")
         control.close()
 
 
@@ -199,7 +199,7 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
         gate = asyncio.Semaphore(at_once)
 
         async def get(book: Requests, number: int) -> None:
-            request = book.ask("weather", "look", number)
+            request = book.find_or_create("weather", "look", number)
             for attempt in range(1, tries + 1):
                 try:
                     if (await lab.get(request, attempt=attempt)).status_code == 200:
@@ -211,7 +211,7 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
             nonlocal done
             trial = TrialId(lab.run.name, number)
             async with gate:
-                with lab.seam.trial(trial):
+                with lab.seam.open_trial(trial):
                     lab.seam.log.write(
                         events.PromptStarted(
                             prompt_index=number, prompt="look", facts=[["ok"]], effects=[], stated=True
@@ -239,18 +239,20 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
         await asyncio.gather(strike(), *(one(number) for number in range(1, trials + 1)))
 
     history = with_lab(tmp_path, server, plan, story)
-    judged = judge_all(history)
-    hit = {record.trial for record, _ in history.of(events.CallDisturbed)}
+    judged = judge_all_trials(history)
+    hit = {record.trial for record, _ in history.find_events(events.CallDisturbed)}
     assert len(judged) == trials
     assert {trial for trial, v in judged.items() if v.outcome is Outcome.INVALID} == hit
     assert {v.outcome for trial, v in judged.items() if trial not in hit} == {Outcome.CORRECT}
     assert 0 < len(hit) <= 3 * at_once  # no more than were under way
-    assert {e.epoch for _, e in history.of(events.LabDisturbed)} >= {1, 2}
+    assert {e.epoch for _, e in history.find_events(events.LabDisturbed)} >= {1, 2}
     assert uninjected(history) == []  # the site always answers: whatever failed was planned, or is marked
-    lost = {(r.trial, e.request, e.attempt) for r, e in history.of(events.CallDisturbed) if "its lane" in e.why}
-    met = {(r.trial, e.request, e.attempt) for r, e in history.of(events.FaultWitnessed)}
-    armed = {(r.trial, e.request, e.attempt) for r, e in history.of(events.FaultArmed)}
+    lost = {
+        (r.trial, e.request, e.attempt) for r, e in history.find_events(events.CallDisturbed) if "its lane" in e.why
+    }
+    met = {(r.trial, e.request, e.attempt) for r, e in history.find_events(events.FaultWitnessed)}
+    armed = {(r.trial, e.request, e.attempt) for r, e in history.find_events(events.FaultArmed)}
     assert met & lost == set()
     assert {a for a in armed if a[0] not in hit} == {a for a in met if a[0] not in hit}
-    answered = {(r.trial, e.request) for r, e in history.of(events.CallFinished) if e.ok}
+    answered = {(r.trial, e.request) for r, e in history.find_events(events.CallFinished) if e.ok}
     assert len(answered) == trials * requests

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from chaoslab.base.clock import system
-from chaoslab.record.runs import newest_first
+from chaoslab.record.runs import list_runs_newest_first
 from tests.disk_parts import small_disk
 from tests.live.compose_parts import PARTS, WITHIN_S, until
 
@@ -68,7 +68,7 @@ def disk_full() -> None:
 
 
 def folder() -> Path:
-    return newest_first(Path("logs"))[0]
+    return list_runs_newest_first(Path("logs"))[0]
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def ended(stack: Stack) -> tuple[int, str]:
 
 
 def reason(history: History) -> str:
-    finished = history.first(RunFinished)
+    finished = history.find_first_event(RunFinished)
     return finished.reason if finished else "never finished"
 
 
@@ -44,7 +44,7 @@ def whole(stack: Stack, run: str, before: dict[str, bytes]) -> None:
     """Nothing that was logged is lost, and every line is an event."""
     folder = stack.folder / "logs" / run
     assert all((folder / name).read_bytes().startswith(text) for name, text in before.items())
-    assert sum(stack.history(run).cut.values()) <= 1  # a writer that was killed may have been at a line
+    assert sum(stack.history(run).unreadable_counts.values()) <= 1  # a writer that was killed may have been at a line
 
 
 def texts(stack: Stack, run: str) -> dict[str, bytes]:
@@ -61,10 +61,10 @@ def test_toxiproxy_restarts_under_load_and_the_run_goes_on(stack: Stack) -> None
     whole(stack, run, logged)
     history = stack.history(run)
     assert reason(history) == "done"
-    disturbed = [record.t for record, _ in history.of(LabDisturbed)]
+    disturbed = [record.t for record, _ in history.find_events(LabDisturbed)]
     assert disturbed
-    assert len(list(history.of(PromptFinished))) == 48
-    after = [record.t for record, _ in history.of(FaultWitnessed) if record.t > disturbed[-1]]
+    assert len(list(history.find_events(PromptFinished))) == 48
+    after = [record.t for record, _ in history.find_events(FaultWitnessed) if record.t > disturbed[-1]]
     assert after  # faults are delivered as before
 
 
@@ -98,7 +98,7 @@ def test_a_part_that_is_gone_for_good_ends_the_run_in_one_line_and_the_next_one_
     (last,) = set(stack.runs()) - set(before)
     history = stack.history(last)
     assert reason(history) == "done"
-    assert len(list(history.of(PromptFinished))) == len(ASKED)
+    assert len(list(history.find_events(PromptFinished))) == len(ASKED)
     listed = ["exec", "-T", "toxiproxy", "/toxiproxy-cli", "list"]
     until(
         lambda: not any(f".{each}." in stack.compose(*listed).stdout for each in (run, last)),
@@ -130,12 +130,12 @@ def test_a_tool_that_is_killed_fails_its_own_calls_and_no_others(stack: Stack) -
     assert "\nnot green: " in said
     whole(stack, run, logged)
     history = stack.history(run)
-    faulty = {(r.trial, e.target, e.request, e.attempt) for r, e in history.of(FaultWitnessed)}
+    faulty = {(r.trial, e.target, e.request, e.attempt) for r, e in history.find_events(FaultWitnessed)}
     failed = {
         event.target
-        for record, event in history.of(CallFinished)
+        for record, event in history.find_events(CallFinished)
         if not event.ok and (record.trial, event.target, event.request, event.attempt) not in faulty
     }
     assert failed == {"weather"}  # failures that nobody injected
-    around = {event.error for _, event in history.of(CallFinished) if event.via == "direct" and not event.ok}
+    around = {event.error for _, event in history.find_events(CallFinished) if event.via == "direct" and not event.ok}
     assert around == {"dns"}  # nobody has the name of a container that was killed

@@ -67,7 +67,7 @@ def test_images_share_the_layers_of_their_dependencies(built: Stack) -> None:
     base = len(built.docker.images.get("python:3.13-slim").attrs["RootFS"]["Layers"])
     assert len(shared) >= base + 3  # the folder, pyproject.toml with its reader, and what all parts need
     assert all(layers[part][: len(shared)] == shared for part in PARTS)
-    assert all(layers[part] == layers["search"] for part in (*SERVICES, "model") if part != "translator")
+    assert all(layers[part] == layers["search"] for part in (*SERVICES, "model"))
 
 
 def test_no_secret_and_nothing_of_this_folder_gets_into_an_image(built: Stack) -> None:

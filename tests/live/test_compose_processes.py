@@ -40,10 +40,10 @@ def test_a_container_has_afterwards_what_it_had_before(stack: Stack, monkeypatch
     for service in ("calculator", "movies"):
         before = limits_and_networks(stack, service)
         for how in deeds * 2:
-            containers.disturb(service, how, 0.5)
+            containers.disturb_service(service, how, 0.5)
         assert stack.container(service).attrs["State"]["OOMKilled"]
         for how in deeds * 2:
-            containers.heal(service, how)
+            containers.undo_disturbance(service, how)
         assert limits_and_networks(stack, service) == before
     containers.close()
 
@@ -66,20 +66,20 @@ def test_the_callers_of_a_stopped_container_meet_it_and_all_come_back(stack: Sta
     begun = stack.begin([sys.executable, "-P", "-m", "chaoslab", "lab", "WORLD=compose", *settings])
     assert begun.ended() == 0, begun.text()[-3000:]
     history = stack.history()
-    ended = [event for _, event in history.of(CallFinished) if not event.ok]
+    ended = [event for _, event in history.find_events(CallFinished) if not event.ok]
     assert "Failures that nobody injected: none" in begun.text(), ended
-    assert len(list(history.of(PromptFinished))) == len(FAULTS)
+    assert len(list(history.find_events(PromptFinished))) == len(FAULTS)
     own = {f"p{number}.r1": each for number, each in enumerate(FAULTS.values(), start=1)}  # search stands in for others
-    stopped = [(r.trial, e.fault, e.target, e.how) for r, e in history.of(ServiceStopped)]
+    stopped = [(r.trial, e.fault, e.target, e.how) for r, e in history.find_events(ServiceStopped)]
     assert [each for each in stopped if own[each[0] or ""] == each[1:]] == [
         (trial, *each) for trial, each in own.items()
     ]
-    back = [(r.trial, e.target, e.how) for r, e in history.of(ServiceResumed)]
+    back = [(r.trial, e.target, e.how) for r, e in history.find_events(ServiceResumed)]
     assert sorted(back) == sorted((trial, target, how) for trial, _, target, how in stopped)
-    assert len(list(history.of(FaultWitnessed))) == len(list(history.of(FaultInjected)))
-    met = {(r.trial, e.fault, e.request, e.attempt): e.evidence for r, e in history.of(FaultWitnessed)}
+    assert len(list(history.find_events(FaultWitnessed))) == len(list(history.find_events(FaultInjected)))
+    met = {(r.trial, e.fault, e.request, e.attempt): e.evidence for r, e in history.find_events(FaultWitnessed)}
     assert all((trial, fault, 1, 1) in met for trial, (fault, _, _) in own.items())
     assert met["p5.r1", "service_down", 1, 1].endswith(", nothing was done")
     assert met["p6.r1", "service_paused", 1, 1].startswith("no answer within ")
     assert met["p7.r1", "crash_after_effect", 1, 1].endswith(", the work was done")
-    assert [record.trial for record, event in history.of(Effect) if event.target == "calendar"] == ["p7.r1"]
+    assert [record.trial for record, event in history.find_events(Effect) if event.target == "calendar"] == ["p7.r1"]

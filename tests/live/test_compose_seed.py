@@ -29,9 +29,11 @@ def faults(history: History) -> dict[str, list[tuple[object, ...]]]:
 
     scheduled = [
         (name(r.trial), e.target, e.request, e.attempt, e.fault, e.injection, sorted(e.params.items()))
-        for r, e in history.of(FaultScheduled)
+        for r, e in history.find_events(FaultScheduled)
     ]
-    witnessed = [(name(r.trial), e.target, e.request, e.attempt, e.fault) for r, e in history.of(FaultWitnessed)]
+    witnessed = [
+        (name(r.trial), e.target, e.request, e.attempt, e.fault) for r, e in history.find_events(FaultWitnessed)
+    ]
     return {"scheduled": sorted(scheduled, key=repr), "witnessed": sorted(witnessed, key=repr)}
 
 
@@ -45,7 +47,7 @@ def test_containers_and_loopback_meet_the_same_faults(stack: Stack, tmp_path: Pa
     assert ended.returncode == 0, ended.stderr
     on_loopback = History.read(tmp_path / "logs" / "latest")
     assert faults(in_containers) == faults(on_loopback)
-    drawn = {event.fault for _, event in in_containers.of(FaultScheduled)}
+    drawn = {event.fault for _, event in in_containers.find_events(FaultScheduled)}
     assert {"timeout", "latency", "reset_peer", "refused", "tool_error", "lost_reply"} <= drawn
     again = chaoslab(stack.folder, "replay", "latest")
     assert again.returncode == 0, again.stdout + again.stderr

@@ -25,7 +25,7 @@ SET = {
     "CHAOS_FAMILIES": "network", "TOKEN_LIMIT": "9000", "COST_LIMIT_USD": "2", "CALL_LIMIT": "50",
     "TIME_LIMIT_S": "60",
     "BUDGET": "soft", "AGENT": "careful", "TOOL_LIMIT": "2", "PROMPT_LIMIT": "2", "FALLBACK": "none",
-    "TOOL_TIMEOUT_S": "3", "MODEL_TIMEOUT_S": "20", "TRANSLATOR": "online", "TRANSLATOR_URL": "http://127.0.0.1:8",
+    "TOOL_TIMEOUT_S": "3", "MODEL_TIMEOUT_S": "20",
     "SECRET_NAMES": "token", "SAYS_UNDONE": "it isn't|not able to",
 }  # fmt: skip
 PLACES = {"TOXIPROXY_URL", "TOXIPROXY_METRICS", "BASE_PORT", "WORLD"}
@@ -45,8 +45,8 @@ PARTS = ("weather", "model", "proxy_manager", "translator", "agent", "charts", "
 @pytest.mark.parametrize("part", PARTS)
 def test_each_part_has_what_was_set_wherever_that_was(settled: Stack, part: str) -> None:
     """A third of the settings each way. The last one wins over the others, and the shell over `.env`."""
-    secret = {"GROQ_API_KEY", "TRANSLATOR_KEY"}
-    assert set(SET) == set(Settings().environment()) - PLACES - secret
+    secret = {"GROQ_API_KEY"}
+    assert set(SET) == set(Settings().to_environment()) - PLACES - secret
     given: dict[str, dict[str, str]] = {origin: {} for origin in ORIGINS}
     for number, (name, value) in enumerate(SET.items()):
         given[ORIGINS[number % 3]][name] = value
@@ -64,7 +64,7 @@ def test_each_part_has_what_was_set_wherever_that_was(settled: Stack, part: str)
     shown = {one["name"]: one["value"] for one in json.loads(ran.stdout)["settings"]}
     wanted = SET if part in ("agent", "charts", "sweep", "ui") else {name: SET[name] for name in OF_SERVICES}
     assert {name: shown[name] for name in wanted} == wanted
-    keys = {"agent": {"GROQ_API_KEY"}, "translator": {"TRANSLATOR_KEY"}}.get(part, set())
+    keys = secret if part == "agent" else set()
     assert {name for name in secret if shown[name] == "set"} == keys
 
 
@@ -77,7 +77,7 @@ def test_a_run_and_a_sweep_in_containers_are_of_the_settings_that_were_checked(s
         ran = settled.compose("run", "--rm", "-T", "-e", "SEED=6", *words, **given)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         made = sorted(set(settled.runs()) - set(before))
-        began = [settled.history(run).first(RunStarted) for run in made]
+        began = [settled.history(run).find_first_event(RunStarted) for run in made]
         return [each.settings for each in began if each is not None]
 
     expected = {"ERROR_PROB": 0.35, "TRIALS": 3, "TOXIC_PROB": 0.45, "SEED": 6, "WORLD": "virtual"}

@@ -42,7 +42,7 @@ def process(stack: Stack, service: str) -> dict[str, str]:
 
 
 def test_up_on_a_fresh_clone_and_again_after_each_way_of_ending(fresh: Stack) -> None:
-    """The first two commands of README. With a key in `.env` and the model's address at the stand-in, so that it may be
+    """The first two commands of README. With a key in `.env` and the model's address at the fake, so that it may be
     seen who gets the key. The services that the last `up` begins serve the tests that follow.
     """
     assert [line for line in CONTAINERS if line.endswith("docker compose up")] == [AGAIN, FIRST]
@@ -148,13 +148,13 @@ def _what_was_said(stack: Stack, said: str) -> None:
 
 def _what_was_logged(stack: Stack, run: str) -> None:
     history = stack.history(run)
-    finished = history.first(RunFinished)
+    finished = history.find_first_event(RunFinished)
     assert finished is not None
     assert finished.reason == "done"
-    started = history.first(RunStarted)
+    started = history.find_first_event(RunStarted)
     assert started is not None
     assert (started.settings["SEED"], started.settings["TOXIC_PROB"]) == (3, 0.3)  # from .env, and from the shell
-    assert any(record.writer == "manager" for record, _ in history.of(FaultWitnessed))
+    assert any(record.writer == "manager" for record, _ in history.find_events(FaultWitnessed))
     owner = (stack.folder / "logs").stat().st_uid
     for folder in ("logs", "state", "charts"):
         written = list((stack.folder / folder).rglob("*"))
@@ -214,7 +214,7 @@ def test_one_service_scaled_stopped_and_started_again(stack: Stack) -> None:
     )
     assert up.returncode == 0, up.stderr
     assert agent().returncode == 0
-    assert all(event.ok for _, event in stack.history().of(CallFinished))
+    assert all(event.ok for _, event in stack.history().find_events(CallFinished))
     assert stack.compose("stop", "weather").returncode == 0
     stopped = agent()
     assert stopped.returncode == 2
@@ -244,7 +244,7 @@ def test_the_other_commands_of_the_readme(stack: Stack) -> None:
         assert "Traceback" not in begun.text()
         if "--prompts /data/mine.json" in line:
             assert "trial   1/1 answered" in begun.text()
-            finished = [event for _, event in stack.history().of(PromptFinished)]
+            finished = [event for _, event in stack.history().find_events(PromptFinished)]
             assert [event.prompt for event in finished] == [MINE]
 
 
@@ -283,7 +283,7 @@ def test_ctrl_c_keeps_what_was_done_and_ends_with_130(fresh: Stack) -> None:
     run = fresh.logged("prompt_finished", after=before, at_least=2)
     up.interrupt()
     assert up.ended() != 0
-    finished = fresh.history(run).first(RunFinished)
+    finished = fresh.history(run).find_first_event(RunFinished)
     assert finished is not None
     assert finished.reason == "interrupted"
     assert f"run {run}" in up.text()  # the report, of what there is

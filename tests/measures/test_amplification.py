@@ -16,7 +16,7 @@ from chaoslab.analysis.measures._amplification import AGENT, CLIENT, PROMPT, SDK
 from chaoslab.core.events import AttemptRef, CallStarted, Event, Fallback, FaultWitnessed, PromptAttempt, Retry
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.seams._client_retry import parse_count
+from chaoslab.seams._client_retry import parse_retry_count
 from tests.measure_parts import amplification
 
 MODEL = "api.openai.com"
@@ -53,9 +53,9 @@ def test_three_layers_that_try_three_times_send_27_requests() -> None:
     down = lab.inject("server_error", "search", persistence="for_good")
     first, second = amplification(lab.run(stacked, "x", reads=[search, stock], faults=[down]).history)
     assert (first.target, first.requests, first.attempts, first.factor) == ("search", 1, 27, 27.0)
-    assert (first.most, first.where, first.met_factor) == (27, "p1.r1 search 1", 27.0)
+    assert (first.most, first.where, first.faulted_factor) == (27, "p1.r1 search 1", 27.0)
     assert (second.target, second.requests, second.attempts, second.factor) == ("stock", 1, 1, 1.0)
-    assert second.met_factor is None
+    assert second.faulted_factor is None
 
 
 def test_a_fault_of_one_trial_is_told_from_the_calm_ones() -> None:
@@ -65,7 +65,7 @@ def test_a_fault_of_one_trial_is_told_from_the_calm_ones() -> None:
     assert first.requests == 20
     assert first.attempts == 20 + first.met_requests
     assert 0 < first.met_requests < 20
-    assert first.met_factor == 2.0
+    assert first.faulted_factor == 2.0
 
 
 def test_without_a_call_there_is_nothing() -> None:
@@ -118,7 +118,7 @@ def test_an_sdk_that_counts_its_retries_is_told_from_the_code_around_it() -> Non
     trial = lab.run(asked_twice(2, 3), "What is 17 times 24?", services={MODEL: lab.offline_model()}, faults=[down])
     (found,) = amplification(trial.history)
     assert (found.requests, found.attempts, found.layers) == (1, 9, {SDK: 6, AGENT: 2})
-    counted = [event.client_retry for _, event in trial.history.of(CallStarted)]
+    counted = [event.client_retry for _, event in trial.history.find_events(CallStarted)]
     assert counted == [None, 1, 2, 0, 1, 2, 0, 1, 2]
 
 
@@ -135,7 +135,7 @@ def test_only_the_lines_of_further_attempts_hold_the_clients_count(tmp_path: Pat
     ("header", "count"), [("0", 0), ("12", 12), ("", None), ("-1", None), ("two", None), ("²", None), ("9" * 99, None)]
 )
 def test_a_count_is_taken_from_digits_alone(header: str, count: int | None) -> None:
-    assert parse_count(header) == count
+    assert parse_retry_count(header) == count
 
 
 def test_equal_calls_that_are_made_together_are_no_retries() -> None:
@@ -161,6 +161,6 @@ def test_equal_calls_that_are_made_together_are_no_retries() -> None:
         assert trial.answer == "5 and 5"
         found = {one.target: (one.requests, one.attempts) for one in amplification(trial.history)}
         assert found == {"shop.test": (5, 5), "slow": (5, 5)}
-    late = [event.attempt for _, event in trial.history.of(FaultWitnessed)]
+    late = [event.attempt for _, event in trial.history.find_events(FaultWitnessed)]
     assert late
     assert set(late) == {1}

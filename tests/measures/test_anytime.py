@@ -4,36 +4,38 @@ import pytest
 
 from chaoslab.analysis.measures.anytime import (
     PairCounts,
-    change_evidence,
-    change_interval,
+    compute_change_evidence,
+    compute_change_interval,
+    compute_e_value,
     compute_power,
     count_pairs_needed,
-    decision_bounds,
-    detectable_change,
-    e_value,
+    list_min_worse_counts,
+    min_detectable_change,
 )
-from chaoslab.analysis.measures.intervals import student_t
+from chaoslab.analysis.measures.intervals import student_t_quantile
 from chaoslab.base.dice import Dice
 from tests.sure import sure
 
 
 def test_the_evidence_is_a_losing_bet_where_it_is_better_and_no_number_that_json_lacks() -> None:
     for worse, better in ((0, 0), (3, 1), (20, 10)):
-        assert 0.4 * e_value(worse + 1, better) + 0.6 * e_value(worse, better + 1) < e_value(worse, better)
-    assert e_value(5000, 0) == pytest.approx(1e300)
+        assert 0.4 * compute_e_value(worse + 1, better) + 0.6 * compute_e_value(worse, better + 1) < compute_e_value(
+            worse, better
+        )
+    assert compute_e_value(5000, 0) == pytest.approx(1e300)
 
 
 def test_seven_pairs_of_seven_decide_and_six_do_not() -> None:
-    bounds = decision_bounds(0.05)
+    bounds = list_min_worse_counts(0.05)
     assert [bounds[n] <= n for n in (5, 6, 7, 8)] == [False, False, True, True]
     for discordant in (20, 100):
         worse = bounds[discordant]
-        assert e_value(worse, discordant - worse) >= 20 > e_value(worse - 1, discordant - worse + 1)
+        assert compute_e_value(worse, discordant - worse) >= 20 > compute_e_value(worse - 1, discordant - worse + 1)
 
 
 @pytest.mark.parametrize(("worse", "better", "pairs"), [(0.25, 0.05, 60), (0.12, 0.02, 100)])
 def test_the_power_is_that_of_simulated_comparisons(worse: float, better: float, pairs: int) -> None:
-    draw, bounds, shown, runs = Dice(1, "power", pairs).stream().random, decision_bounds(0.05), 0, 1500
+    draw, bounds, shown, runs = Dice(1, "power", pairs).make_generator().random, list_min_worse_counts(0.05), 0, 1500
     for _ in range(runs):
         counts = [0, 0]
         for _ in range(pairs):
@@ -63,7 +65,7 @@ def test_the_pairs_that_are_needed_are_the_fewest_with_the_power() -> None:
 
 
 def test_what_would_have_been_shown_shrinks_with_the_pairs() -> None:
-    shares = [detectable_change(pairs, alpha=0.05, least=0.9) for pairs in (6, 7, 40, 200, 1000)]
+    shares = [min_detectable_change(pairs, alpha=0.05, least=0.9) for pairs in (6, 7, 40, 200, 1000)]
     assert shares[0] is None
     known = [share for share in shares if share is not None]
     assert known == sorted(known, reverse=True)
@@ -72,22 +74,22 @@ def test_what_would_have_been_shown_shrinks_with_the_pairs() -> None:
 
 def test_the_interval_of_a_change_excludes_0_where_the_evidence_decides() -> None:
     for worse, same, better in ((8, 10, 0), (9, 10, 0), (30, 100, 10), (0, 50, 9), (5, 400, 5)):
-        interval = change_interval([PairCounts(worse, same, better)], 0.05)
-        assert (interval.high < 0) == (e_value(worse, better) >= 40)
-        assert (interval.low > 0) == (e_value(better, worse) >= 40)
+        interval = compute_change_interval([PairCounts(worse, same, better)], 0.05)
+        assert (interval.high < 0) == (compute_e_value(worse, better) >= 40)
+        assert (interval.low > 0) == (compute_e_value(better, worse) >= 40)
         assert (better - worse) / (worse + same + better) in interval
-        turned = change_interval([PairCounts(better, same, worse)], 0.05)
+        turned = compute_change_interval([PairCounts(better, same, worse)], 0.05)
         assert (turned.low, turned.high) == pytest.approx((-interval.high, -interval.low), abs=1e-5)
 
 
 def test_the_interval_holds_the_change_at_every_look_but_for_few() -> None:
     missed, runs = 0, 100
     for run in range(runs):
-        draw, counts = Dice(run, "interval").stream().random, [0, 0, 0]
+        draw, counts = Dice(run, "interval").make_generator().random, [0, 0, 0]
         for n in range(1, 201):
             drawn = draw()
             counts[0 if drawn < 0.2 else 2 if drawn < 0.3 else 1] += 1
-            if n % 10 == 0 and -0.1 not in change_interval([PairCounts(*counts)], 0.05):
+            if n % 10 == 0 and -0.1 not in compute_change_interval([PairCounts(*counts)], 0.05):
                 missed += 1
                 break
     assert missed <= 0.05 * runs
@@ -96,8 +98,8 @@ def test_the_interval_holds_the_change_at_every_look_but_for_few() -> None:
 def test_prompts_with_more_trials_count_no_more_than_others() -> None:
     # One prompt is worse in all of its 30 pairs, the other better in all of its 10: on the average nothing changed.
     even = [PairCounts(30, 0, 0, 1 / 3), PairCounts(0, 0, 10)]
-    assert change_evidence(even) < 1 < change_evidence([PairCounts(30, 0, 10)])
-    assert change_evidence([PairCounts(7, 3, 1)]) == pytest.approx(e_value(7, 1))
+    assert compute_change_evidence(even) < 1 < compute_change_evidence([PairCounts(30, 0, 10)])
+    assert compute_change_evidence([PairCounts(7, 3, 1)]) == pytest.approx(compute_e_value(7, 1))
 
 
 @pytest.mark.parametrize(
@@ -106,4 +108,4 @@ def test_prompts_with_more_trials_count_no_more_than_others() -> None:
      (0.005, 10, 3.16927)],
 )  # fmt: skip
 def test_students_t_by_its_table(chance: float, freedom: int, value: float) -> None:
-    assert student_t(chance, freedom) == pytest.approx(value, rel=1e-5)
+    assert student_t_quantile(chance, freedom) == pytest.approx(value, rel=1e-5)

@@ -53,7 +53,7 @@ def log(
 
 
 def costs(history: History, outcomes: dict[str, str]) -> Costs | None:
-    return compute_costs(TrialTable.build(history, outcomes))
+    return compute_costs(TrialTable.from_history(history, outcomes))
 
 
 def rows(found: Costs) -> list[Spending]:
@@ -155,9 +155,9 @@ def test_a_trial_with_nothing_to_compare_it_with_adds_no_amount_to_its_fault() -
 
 def spent(history: History) -> list[list[str]]:
     """The rows of the report's table."""
-    (part,) = (part for part in build_sections(RunReport.build(history)) if part.title == "Cost")
+    (part,) = (part for part in build_sections(RunReport.from_history(history)) if part.title == "Cost")
     (table,) = (table for table in part.tables if table.caption.startswith("Cost of chaos"))
-    return table.texts
+    return table.cell_texts
 
 
 def test_each_row_of_the_table_tells_of_its_own_trials_and_no_data_is_no_zero() -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,13 +14,12 @@ from chaoslab.analysis.measures._calls import WIDTHS_S
 from chaoslab.analysis.measures._grounds import Success, summarize_success
 from chaoslab.analysis.measures.errors import NOBODY
 from chaoslab.analysis.measures.incidents import Ending, find_incidents
-from chaoslab.analysis.measures.latency import Attempts, find_late_attempts, summarize_latency
+from chaoslab.analysis.measures.latency import AttemptDurations, find_late_attempts, summarize_latency
 from chaoslab.analysis.measures.quantiles import Quantiles, compute_percentile
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.standing import Count, stand_by_outcome
+from chaoslab.analysis.verdict.standing import StandingCount, standing_of_outcome
 from chaoslab.analysis.verdict.table import Outcome, Verdict, WorldState
 from chaoslab.core.events import (
-    UNTOLD_S,
     CallDisturbed,
     CallFinished,
     Event,
@@ -37,10 +37,12 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents._rows import build_rows
+from chaoslab.record.trial_stream import TrialStream
+from chaoslab.reports.contents._rows import build_trial_rows
 from tests.event_parts import call_at, fault_at, prompt_finished, run_started
 from tests.event_parts import story as history
 from tests.measure_parts import attempts, by_injection, calls, errors, taken, throughput, uninjected, unmet, usage
+from tests.reports.fake_run import FakeRun
 from tests.sure import sure
 
 
@@ -58,23 +60,25 @@ PLACE = ("latency", "wire", "search", 1, 1, "id")
 
 def succeeded(*outcomes: str, world: WorldState = WorldState.NOT_STATED, lost: int = 0) -> Success:
     verdicts = [Verdict(Outcome(outcome), "", world=world) for outcome in outcomes]
-    return summarize_success(verdicts, [*map(stand_by_outcome, outcomes)], [None] * len(outcomes), lost=lost)
+    return summarize_success(verdicts, [*map(standing_of_outcome, outcomes)], [None] * len(outcomes), lost=lost)
 
 
 def test_rates_are_of_all_and_what_ended_well_is_of_the_judged() -> None:
     found = succeeded("correct", "degraded", "wrong", "unknown", "invalid", "unfinished", lost=2)
     assert (found.total, found.by_outcome["correct"].value, "failed" in found.by_outcome) == (6, 1 / 6, False)
-    assert (found.ended, found.ended.share, found.done) == (Count(2, 1, 5), 2 / 3, None)
+    assert (found.ended, found.ended.well_share, found.done) == (StandingCount(2, 1, 5), 2 / 3, None)
 
 
 def test_what_was_done_is_counted_where_something_was_stated() -> None:
-    assert succeeded("correct", "wrong", world=WorldState.AS_ASKED).done == Count(2, 0, 0)
-    assert succeeded("undone", "degraded", world=WorldState.UNDONE, lost=1).done == Count(0, 2, 1)
-    assert succeeded("unknown", world=WorldState.MAY).done == Count(0, 0, 1)
+    assert succeeded("correct", "wrong", world=WorldState.AS_ASKED).done == StandingCount(2, 0, 0)
+    assert succeeded("undone", "degraded", world=WorldState.UNDONE, lost=1).done == StandingCount(0, 2, 1)
+    assert succeeded("unknown", world=WorldState.MAY).done == StandingCount(0, 0, 1)
 
 
 def test_where_nothing_was_judged_there_is_no_share() -> None:
-    assert succeeded().ended.share is succeeded("unknown", "undone", "invalid", "unfinished").ended.share is None
+    assert (
+        succeeded().ended.well_share is succeeded("unknown", "undone", "invalid", "unfinished").ended.well_share is None
+    )
 
 
 def test_a_fault_is_counted_through_its_life() -> None:
@@ -86,7 +90,7 @@ def test_a_fault_is_counted_through_its_life() -> None:
         FaultWitnessed(**fault_at(*PLACE)),
         scheduled("timeout", 2),
     )
-    late, lost = taken(faults.FaultStages(), story).by_fault
+    late, lost = taken(faults.FaultStages(), story).counts_by_fault
     assert late == faults.FaultCount("wire", "latency", "search", 2, 1, 0, 1, 1)
     assert lost == faults.FaultCount("wire", "timeout", "search", 2, 1, 0, 0, 0)
     errors, wire = by_injection(story)
@@ -137,11 +141,11 @@ def test_a_slow_call_that_failed_otherwise_failed_by_itself() -> None:
 
     slow = lab.run(agent, "go", services={"shop": shop}, faults=[lab.inject("latency", "shop", delay_s=1.0)])
     assert [(one.target, one.count) for one in uninjected(slow.history)] == [("shop", 1)]
-    (causes,) = errors(slow.history).by_kind.values()
+    (causes,) = errors(slow.history).values()
     assert causes == {NOBODY: 1}
     late = lab.run(agent, "go", services={"shop": shop}, faults=[lab.inject("latency", "shop", delay_s=9.0)])
     assert uninjected(late.history) == []
-    (causes,) = errors(late.history).by_kind.values()
+    (causes,) = errors(late.history).values()
     assert causes == {"latency": 1}
 
 
@@ -149,23 +153,23 @@ def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_laten
     cut = LabDisturbed(what="restarted", since="2026-06-01T12:03:01Z", lasted_s=0.4, lanes=[], epoch=1)
     story = history(call(1, ok=False, error="closed"), DISTURBED, cut, call(2))
     assert uninjected(story) == []
-    assert [a.ok for a in attempts(story)] == [True]
-    found = sure(taken(faults.Disturbances(), story).result())
-    assert (found.times, found.lasted_s, found.attempts) == (1, 0.4, 1)
-    ((record, _),) = story.of(LabDisturbed)
+    assert [len(of.calm) for of in attempts(story).by_target.values()] == [1]
+    found = sure(taken(faults.Disturbances(), story).build_disturbance())
+    assert (found.span_count, found.total_seconds, found.attempt_count) == (1, 0.4, 1)
+    ((record, _),) = story.find_events(LabDisturbed)
     assert found.spans[0].begin_s == record.t - 0.4
-    assert found.said == "restarted since 12:03:01"
-    assert taken(faults.Disturbances(), history(call(1))).result() is None
+    assert found.spans_text == "restarted since 12:03:01"
+    assert taken(faults.Disturbances(), history(call(1))).build_disturbance() is None
 
 
 def test_calls_without_a_fault_that_took_far_longer_than_the_first_ones_are_told() -> None:
     usual = [call(number, duration_s=0.01) for number in range(1, 25)]
     slow = [call(25, duration_s=1.5), call(26, duration_s=0.2), call(27, duration_s=2.0, ok=False, error="timed_out")]
     met = FaultWitnessed(**fault_at("latency", "wire", "search", 1, 28, "id"))
-    taken = Attempts()
-    taken.take(history(*usual, *slow, call(28, duration_s=3.0), met))
+    taken = AttemptDurations()
+    taken.add_history(history(*usual, *slow, call(28, duration_s=3.0), met))
     said = "1 call to search took up to 1.500 s without a fault, where its first 20 took 0.010 s in the median"
-    assert [each.said for each in find_late_attempts(taken)] == [said]
+    assert [each.summary_text for each in find_late_attempts(taken)] == [said]
 
 
 def scheduled(fault: str, attempt: int = 1) -> FaultScheduled:
@@ -225,31 +229,36 @@ def test_percentiles_lie_between_the_nearest_ranks() -> None:
 
 def test_an_attempt_knows_its_faults_and_one_that_never_left_is_none() -> None:
     refused = call(3, via="none", ok=False)
-    first, second = attempts(history(call(1), call(2), refused, FaultWitnessed(**fault_at(*PLACE))))
-    assert (first.faults, second.faults) == (("latency",), ())
-    assert (first.trial, first.target, first.t, second.t) == ("p1.r1", "search", 0.0, 1.0)
+    found = attempts(history(call(1), call(2), refused, FaultWitnessed(**fault_at(*PLACE))))
+    (durations,) = found.by_target.values()
+    assert (len(durations.met), len(durations.calm), found.unreached) == (1, 1, 1)
 
 
 def test_a_streamed_reply_has_the_times_of_its_first_and_its_last_part_and_another_has_none() -> None:
     found = attempts(history(call(first_byte_s=0.5, last_byte_s=2.5), call(2, last_byte_s=9.0)))
-    assert [(one.first_byte_s, one.last_byte_s) for one in found] == [(0.5, 2.5), (None, None)]
+    assert (found.first_byte, found.last_byte) == (Quantiles([0.5]), Quantiles([2.5]))
 
 
 def test_a_fault_has_the_durations_of_its_attempts_even_where_the_target_was_not_asked() -> None:
-    met = [FaultWitnessed(**fault_at("timeout", "mine", "search", 1, n, "id")) for n in (2, 3)]
+    met = [FaultWitnessed(**fault_at("timeout", "mine", "search", 1, n, "id")) for n in (2,)]
     calls = [call(1, duration_s=0.5), call(2, via="none", ok=False, duration_s=5.0)]
-    calls += [call(3, via="none", ok=False, duration_s=UNTOLD_S), call(4, via="none", ok=False, duration_s=1.0)]
-    every = Attempts()
-    every.take(history(*calls, *met))
-    found = every.result().by_target
-    assert {name: [(len(each), each.at(0.5)) for each in of.both] for name, of in found.items()} == {
-        "search": [(1, 0.5), (1, 5.0)]
-    }
+    calls.append(call(4, via="none", ok=False, duration_s=1.0))
+    every = AttemptDurations()
+    every.add_history(history(*calls, *met))
+    found = every.sort_targets().by_target
+    assert {
+        name: [(len(each), each.value_at(0.5)) for each in of.unfaulted_and_faulted] for name, of in found.items()
+    } == {"search": [(1, 0.5), (1, 5.0)]}
 
 
-def test_a_call_of_no_trial_is_an_attempt_of_an_empty_one() -> None:
-    (found,) = attempts(History([Record("", 1.0, "run", None, "info", 1, call())]))
-    assert found.trial == ""
+def test_the_durations_are_the_same_however_the_run_is_read(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, prompts=60).write()
+    whole = attempts(History.read(run))
+    for least in (1, 30, 500):
+        parts = AttemptDurations()
+        for part in TrialStream(run, least=least):
+            parts.add_history(part)
+        assert parts.sort_targets() == whole
 
 
 def test_a_retry_is_counted_as_recovery_takes_it_whoever_made_it() -> None:
@@ -267,7 +276,7 @@ def test_a_retry_is_counted_as_recovery_takes_it_whoever_made_it() -> None:
         assert (calls(found).retries, calls(found).fallbacks) == counted
         begun = PromptStarted(prompt_index=1, prompt="?")
         with_trial = history(begun, *(record.event for record in found))
-        (row,) = build_rows(RunReport.build(with_trial), with_trial.trials)
+        (row,) = build_trial_rows(RunReport.from_history(with_trial), with_trial.trials)
         assert row.retries == counted[0]
 
 
@@ -331,16 +340,16 @@ def test_a_report_begins_with_its_first_trial_and_has_hits_of_trials_that_it_kno
     """A cut log may hold witnesses of trials whose beginning it lacks."""
     story = [(FaultWitnessed(**fault_at(*PLACE)), "p0.r1"), (PromptStarted(prompt_index=1, prompt="?"), "p1.r1")]
     story += [(FaultWitnessed(**fault_at(*PLACE)), "p1.r1"), (PromptStarted(prompt_index=2, prompt="?"), "p2.r1")]
-    found = RunReport.build(
+    found = RunReport.from_history(
         History(Record("", n + 1.0, "run", at, "info", n, event) for n, (event, at) in enumerate(story))
     )
     assert (found.began_t, found.met) == (2.0, {"p1.r1": 1})
 
 
 def test_damage_is_added_up_and_the_longest_wait_is_told() -> None:
-    found = faults.Damage()
-    found.take("p1.r1", call(ok=False, error="timed_out", duration_s=3.0))
-    found.take("p1.r1", call(ok=False, error="reset", duration_s=9.0))
-    found.take("p2.r1", call(ok=False, error="timed_out", duration_s=5.0))
-    found.take("p2.r1", call(ok=False, error="timed_out", duration_s=4.0))
-    assert found == faults.Damage(Counter({"p1.r1": 2, "p2.r1": 2}), Counter({"search": 3}), 5.0)
+    found = faults.UninjectedDamage()
+    found.add_failed_call("p1.r1", call(ok=False, error="timed_out", duration_s=3.0))
+    found.add_failed_call("p1.r1", call(ok=False, error="reset", duration_s=9.0))
+    found.add_failed_call("p2.r1", call(ok=False, error="timed_out", duration_s=5.0))
+    found.add_failed_call("p2.r1", call(ok=False, error="timed_out", duration_s=4.0))
+    assert found == faults.UninjectedDamage(Counter({"p1.r1": 2, "p2.r1": 2}), Counter({"search": 3}), 5.0)

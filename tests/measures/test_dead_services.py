@@ -69,7 +69,7 @@ AGAIN = [begun(4), call(4, 1, error="timed_out"), met(4, 1), call(4, 2), over(4,
          "it answered no"],
 )  # fmt: skip
 def test_a_fault_is_not_blamed_where_its_service_was_dead_by_itself(lines: Sequence[Line], ending: Ending) -> None:
-    report = RunReport.build(history(*lines))
+    report = RunReport.from_history(history(*lines))
     (one,) = report.recovery.value.incidents
     assert one.ending is ending
     of = report.recovery.value.overall
@@ -79,13 +79,13 @@ def test_a_fault_is_not_blamed_where_its_service_was_dead_by_itself(lines: Seque
 def test_it_holds_wherever_a_run_is_cut_into_batches() -> None:
     times = IncidentTimes()
     for part in (HIT, ALONE[:2], ALONE[2:], WELL):
-        times.take(history(*part))
-    assert [one.ending for one in times.result().incidents] == [Ending.CENSORED]
+        times.add_history(history(*part))
+    assert [one.ending for one in times.compute_mttr().incidents] == [Ending.CENSORED]
 
 
 def test_neither_impact_nor_advice_is_drawn_from_such_a_trial() -> None:
-    blamed = RunReport.build(history(*WELL, *HIT))
-    spared = RunReport.build(history(*WELL, *HIT, *ALONE))
+    blamed = RunReport.from_history(history(*WELL, *HIT))
+    spared = RunReport.from_history(history(*WELL, *HIT, *ALONE))
     assert [impact.blamed.count for impact in blamed.impacts.value.by_fault.values() if impact.blamed] == [1]
     assert [impact.blamed for impact in spared.impacts.value.by_fault.values()] == [None]
     order = [*spared.verdicts]
@@ -94,8 +94,8 @@ def test_neither_impact_nor_advice_is_drawn_from_such_a_trial() -> None:
 
 
 def test_what_the_labs_own_death_cut_is_not_told_to_have_never_recovered() -> None:
-    report = RunReport.build(history(*AGAIN, begun(5), call(5, 1, error="timed_out"), met(5, 1)))
+    report = RunReport.from_history(history(*AGAIN, begun(5), call(5, 1, error="timed_out"), met(5, 1)))
     of = report.recovery.value.overall
-    assert (of.n, of.recovered, of.never, of.censored) == (2, 1, 0, 1)
+    assert (of.n, of.recovered_count, of.never, of.censored) == (2, 1, 0, 1)
     said = " ".join(summary(report).split())
     assert "1 of 2 incidents recovered (1 by retry), 0 never, 1 cut short, by the log's end or a dead service" in said

@@ -5,8 +5,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from csv import DictReader
-from io import StringIO
 from typing import Any
 
 import aiohttp
@@ -18,15 +16,14 @@ from chaoslab.analysis.assertions import FinishedTrial
 from chaoslab.analysis.assertions.calls import BackedOff, MaxRetries, Retried, Slo
 from chaoslab.analysis.measures.incidents import Ending, find_incidents
 from chaoslab.analysis.measures.mttr import summarize_recovery
-from chaoslab.analysis.measures.noticed import find_further_attempts
+from chaoslab.analysis.measures.noticed import find_retry_attempts
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.formats.csv import files
-from chaoslab.reports.formats.html.timelines import build_stories
+from chaoslab.reports.formats.html.timelines import build_timelines
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.show import event_text
+from chaoslab.reports.show import render_event
 from tests.measure_parts import amplification, attempts, calls, errors, uninjected
 from tests.measures.test_counts import call
 from tests.reports.fake_run import summary
@@ -98,13 +95,13 @@ def run(agent: Any, *faults: Any, **more: Any) -> lab.Trial:
 @pytest.mark.parametrize(("agent", "target", "options"), HEDGES)
 def test_the_slower_of_two_hedged_requests_is_no_failure(agent: Any, target: str, options: dict[str, Any]) -> None:
     trial = run(agent, **options)
-    ends = {event.attempt: (event.ok, event.cancelled) for _, event in trial.history.of(CallFinished)}
+    ends = {event.attempt: (event.ok, event.is_cancelled) for _, event in trial.history.find_events(CallFinished)}
     assert (trial.outcome, ends) == (lab.Outcome.CORRECT, {1: (True, False), 2: (False, True)})
     found = calls(trial.history)
     assert (found.made, found.failed, found.given_up, found.retries) == (2, 0, 1, 0)
-    assert errors(trial.history).by_kind == {}
+    assert errors(trial.history) == {}
     assert (uninjected(trial.history), find_incidents(trial.history)) == ([], [])
-    assert [(one.target, one.ok) for one in attempts(trial.history)] == [(target, True)]
+    assert {name: len(of.calm) for name, of in attempts(trial.history).by_target.items()} == {target: 1}
     assert [(each.requests, each.attempts, each.layers) for each in amplification(trial.history)] == [(1, 1, {})]
 
 
@@ -116,10 +113,10 @@ def test_a_fault_that_held_one_of_them_back_was_met(
     name, params = fault
     trial = run(agent, lab.inject(name, target, calls=[1], attempts=[1], **params), **options)
     assert trial.outcome is lab.Outcome.CORRECT
-    assert [(event.fault, event.attempt) for _, event in trial.history.of(FaultWitnessed)] == [(name, 1)]
+    assert [(event.fault, event.attempt) for _, event in trial.history.find_events(FaultWitnessed)] == [(name, 1)]
     found = calls(trial.history)
     assert (found.failed, found.given_up, found.retries) == (1, 0, 1)
-    (causes,) = errors(trial.history).by_kind.values()
+    (causes,) = errors(trial.history).values()
     assert causes == {name: 1}
     assert uninjected(trial.history) == []
     assert [str(one.ending) for one in find_incidents(trial.history)] == ["retry"]
@@ -180,7 +177,7 @@ def test_a_call_that_the_end_of_its_trial_cut_is_no_failure(agent: Any, options:
     found = calls(trial.history)
     assert (found.made, found.failed, found.given_up) == (1, 0, 1)
     assert uninjected(trial.history) == []
-    assert errors(trial.history).by_kind == {}
+    assert errors(trial.history) == {}
 
 
 def test_a_function_that_ends_its_process_has_failed() -> None:
@@ -214,7 +211,7 @@ def test_a_service_that_says_cancelled_itself_has_failed() -> None:
         return 409, {"error": "cancelled"}
 
     trial = run(lambda _: httpx.get("http://shop/").text, services={"shop": shop}, twin=False)
-    assert trial.history.given_up == set()
+    assert trial.history.given_up_attempts == set()
     assert [(one.target, one.error) for one in uninjected(trial.history)] == [("shop", "cancelled")]
 
 
@@ -247,7 +244,7 @@ def seen_in(trial: lab.Trial) -> FinishedTrial:
 
 
 def numbers(trial: lab.Trial) -> list[int]:
-    return [event.attempt for _, event in trial.history.of(CallStarted)]
+    return [event.attempt for _, event in trial.history.find_events(CallStarted)]
 
 
 def test_what_comes_after_a_call_that_was_given_up_is_no_retry() -> None:
@@ -255,7 +252,7 @@ def test_what_comes_after_a_call_that_was_given_up_is_no_retry() -> None:
     assert numbers(trial) == [1, 2]
     seen = seen_in(trial)
     assert calls(trial.history).retries == 0
-    assert find_further_attempts(trial.history) == []
+    assert find_retry_attempts(trial.history) == []
     assert [(each.requests, each.attempts) for each in amplification(trial.history)] == [(1, 1)]
     assert str(Retried().check(seen).text) == "no call failed, so there was nothing to try again"  # type: ignore[union-attr]
     assert MaxRetries(retries=0).check(seen) is Slo(share=1).check(seen) is None
@@ -286,28 +283,28 @@ def test_only_attempts_that_somebody_waited_for_are_too_many(*, cancelled: bool)
         return "nothing"
 
     trial = lab.run(agent, "x", reads=[find], facts=["tea"], twin=False)
-    said = [one.seen for one in Contents.build(trial.history, where="here").advice]
+    said = [one.seen for one in Contents.from_source(trial.history, where="here").advice]
     assert numbers(trial) == [*range(1, 8)]
     assert ("One request was attempted 6 times or more in 1 of 1 trials, 7 at most." in said) is not cancelled
 
 
 def test_reports_count_it_apart_and_only_if_there_is_one() -> None:
     trial, calm = run(by_function, reads=[find]), run(lambda _: "tea", reads=[find])
-    report, contents = RunReport.build(trial.history), Contents.build(trial.history, where="here")
+    report, contents = RunReport.from_history(trial.history), Contents.from_source(trial.history, where="here")
     assert "0 failed; 1 given up by the agent; 0 were" in " ".join(summary(report).split())
     assert "given up" not in summary(calm.history)
     (part,) = [part for part in contents.parts if part.title == "Retries and calls"]
     assert "; 1 given up by the agent; " in part.lines[0]
-    (part,) = [part for part in Contents.build(calm.history, where="here").parts if part.title == "Retries and calls"]
+    (part,) = [
+        part for part in Contents.from_source(calm.history, where="here").parts if part.title == "Retries and calls"
+    ]
     assert part.lines
     assert "given up" not in str(part.lines)
     assert [(row.calls, row.failed, row.retries) for row in contents.rows] == [(2, 0, 0)]
-    told = DictReader(StringIO(files(contents)["calls.csv"]))
-    assert [(row["ok"], row["given_up"]) for row in told] == [("true", "false"), ("", "true")]
-    marks = [event[4] for event in build_stories(contents)["trials"][0]["events"]]
+    marks = [event[4] for event in build_timelines(contents)["trials"][0]["events"]]
     assert 1 not in marks  # the tone of what is bad
-    (end,) = [event for _, event in trial.history.of(CallFinished) if event.cancelled]
-    assert event_text(end) == "result   find 1.2 cancelled in 0.040 s via function"
+    (end,) = [event for _, event in trial.history.find_events(CallFinished) if event.is_cancelled]
+    assert render_event(end) == "result   find 1.2 cancelled in 0.040 s via function"
 
 
 def test_a_table_of_calls_says_it() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.analysis.measures._grounds import Grounds
+from chaoslab.analysis.measures._grounds import VerdictBasisCounts
 from chaoslab.analysis.verdict.table import Basis
 
 
@@ -16,11 +16,11 @@ from chaoslab.analysis.verdict.table import Basis
     ],
 )
 def test_what_verdicts_rest_on_is_counted(by_basis: dict[Basis, int], said: str) -> None:
-    assert Grounds(by_basis, {}).said == said
+    assert VerdictBasisCounts(by_basis, {}).summary_sentence == said
 
 
 @pytest.mark.parametrize(
     ("undecided", "said"), [({}, ""), ({"left undone": 2, "as asked": 1}, "3 open: 2 left undone, 1 as asked")]
 )
 def test_the_open_ones_are_counted_by_their_world(undecided: dict[str, int], said: str) -> None:
-    assert Grounds({}, undecided).undecided == said
+    assert VerdictBasisCounts({}, undecided).open_verdicts_summary == said

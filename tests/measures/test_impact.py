@@ -1,6 +1,5 @@
 """The consequences and the cost of each fault, by hand: six trials of two prompts, two faults, two targets."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +26,7 @@ OUTCOMES = {trial: outcome for trial, (*_, outcome) in TRIALS.items()}
 
 
 def impacts(history: History, outcomes: dict[str, str]) -> Impacts:
-    return compute_impacts(TrialTable.build(history, outcomes), Standings())
+    return compute_impacts(TrialTable.from_history(history, outcomes), Standings())
 
 
 def history(*, twin_s: float | None = None, twin_calls: int | None = None, seconds: float | None = None) -> History:
@@ -76,7 +75,7 @@ def test_the_share_of_bad_ones_is_held_against_those_that_called_the_target_and_
 
 
 def test_no_fault_is_blamed_for_the_end_of_a_trial_that_was_hit_by_what_nobody_injected() -> None:
-    told = compute_impacts(TrialTable.build(history(), OUTCOMES), Standings(), damaged={"p1.r3"})
+    told = compute_impacts(TrialTable.from_history(history(), OUTCOMES), Standings(), damaged={"p1.r3"})
     found = told.by_target["timeout", "search"]
     assert found.bad is not None
     assert found.blamed is not None
@@ -101,27 +100,20 @@ def test_what_was_lost_is_beside_the_median_of_the_calm_trials_of_that_prompt() 
     search = found.by_target["timeout", "search"]
     assert search.lost_s == pytest.approx(((6 - 3) + (5 - 3)) / 2)
     assert search.lost_calls == pytest.approx(((3 - 1) + (3 - 1)) / 2)
-    assert (search.beside_twin, search.beside_median) == (0, 2)
     refused = found.by_target["refused", "movies"]
-    assert (refused.lost_s, refused.lost_calls, refused.beside_median) == (2.0, 2.0, 1)
+    assert (refused.lost_s, refused.lost_calls) == (2.0, 2.0)
 
 
 def test_it_is_beside_the_twin_where_there_is_one() -> None:
     found = impacts(history(twin_s=1.0, twin_calls=1), OUTCOMES)
     search = found.by_target["timeout", "search"]
     assert (search.lost_s, search.lost_calls) == (4.5, 2.0)
-    assert (search.beside_twin, search.beside_median) == (2, 0)
     assert found.by_target["refused", "movies"].lost_s == 6.0
 
 
 def test_a_hung_trial_lost_nothing_that_could_be_told() -> None:
     hung = impacts(history(twin_s=1.0, twin_calls=1), OUTCOMES).by_target["timeout", "movies"]
-    assert (hung.lost_s, hung.lost_calls, hung.beside_twin) == (None, None, 0)
-
-
-def test_durations_that_are_not_told_are_no_data() -> None:
-    search = impacts(history(seconds=math.nan), OUTCOMES).by_target["timeout", "search"]
-    assert (search.lost_s, search.lost_calls) == (None, 2.0)
+    assert (hung.lost_s, hung.lost_calls) == (None, None)
 
 
 def test_a_run_without_faults_has_no_rows() -> None:

@@ -17,15 +17,15 @@ from chaoslab.analysis.measures.intervals import (
     _BinomialTail,
     _log_ways,
     _upper_tail_chance,
-    clopper_pearson,
+    clopper_pearson_interval,
+    compute_flag_rate,
+    compute_pooled_rate,
     compute_rate,
     design_effect,
-    is_plausible,
+    is_chance_plausible,
     kaplan_meier,
     mean_interval,
-    rate_flags,
-    rate_shares,
-    wilson,
+    wilson_interval,
 )
 from tests.sure import sure
 
@@ -37,12 +37,12 @@ FREIREICH_6MP = [
 
 
 def test_wilson_agrees_with_newcombes_published_example() -> None:
-    interval = sure(wilson(81, 263))  # Newcombe 1998, table I
+    interval = sure(wilson_interval(81, 263))  # Newcombe 1998, table I
     assert (round(interval.low, 4), round(interval.high, 4)) == (0.2553, 0.3662)
 
 
 def test_wilson_at_the_edges_stays_within_0_and_1() -> None:
-    none, every = sure(wilson(0, 10)), sure(wilson(10, 10))
+    none, every = sure(wilson_interval(0, 10)), sure(wilson_interval(10, 10))
     assert none.low == 0.0
     assert none.high == pytest.approx(0.2775, abs=1e-4)
     assert every.low == pytest.approx(1 - none.high)
@@ -50,7 +50,7 @@ def test_wilson_at_the_edges_stays_within_0_and_1() -> None:
 
 
 def test_clopper_pearson_agrees_with_newcombe_and_with_the_rule_of_three() -> None:
-    exact, zero = sure(clopper_pearson(81, 263)), sure(clopper_pearson(0, 20))
+    exact, zero = sure(clopper_pearson_interval(81, 263)), sure(clopper_pearson_interval(0, 20))
     assert (round(exact.low, 4), round(exact.high, 4)) == (0.2527, 0.3676)
     assert zero.low == 0.0
     assert zero.high == pytest.approx(1 - 0.025 ** (1 / 20))
@@ -60,7 +60,7 @@ def test_clopper_pearson_agrees_with_newcombe_and_with_the_rule_of_three() -> No
 def test_wilsons_bounds_are_where_the_rate_is_as_many_deviations_off_as_the_confidence_allows(
     confidence: float, z: float
 ) -> None:
-    interval = sure(wilson(81, 263, confidence=confidence))
+    interval = sure(wilson_interval(81, 263, confidence=confidence))
     for bound in (interval.low, interval.high):
         assert abs(81 / 263 - bound) == pytest.approx(z * math.sqrt(bound * (1 - bound) / 263), rel=1e-5)
 
@@ -71,7 +71,7 @@ def test_clopper_pearson_leaves_half_of_the_doubt_on_either_side(count: int, tot
     def chance_of(counts: range, p: float) -> float:
         return sum(math.comb(total, k) * p**k * (1 - p) ** (total - k) for k in counts)
 
-    interval = sure(clopper_pearson(count, total, confidence=confidence))
+    interval = sure(clopper_pearson_interval(count, total, confidence=confidence))
     tail = (1 - confidence) / 2
     assert chance_of(range(count, total + 1), interval.low) == pytest.approx(tail, rel=1e-9)
     assert chance_of(range(count + 1), interval.high) == pytest.approx(tail, rel=1e-9)
@@ -91,14 +91,14 @@ def test_terms_that_are_left_out_of_the_binomial_sum_do_not_change_it(counts: tu
 
 
 def test_clopper_pearson_has_no_doubt_beyond_all() -> None:
-    every = sure(clopper_pearson(20, 20))
+    every = sure(clopper_pearson_interval(20, 20))
     assert every.low == pytest.approx(0.025 ** (1 / 20))
     assert every.high == 1.0
 
 
 def test_a_rate_is_its_share_with_wilsons_interval_and_an_interval_holds_its_own_bounds() -> None:
     found = sure(compute_rate(3, 4))
-    assert (found.count, found.total, found.value, found.interval) == (3, 4, 0.75, wilson(3, 4))
+    assert (found.count, found.total, found.value, found.interval) == (3, 4, 0.75, wilson_interval(3, 4))
     interval = Interval(0.25, 0.5)
     assert [value in interval for value in (0.2, 0.25, 0.3, 0.5, 0.6)] == [False, True, True, True, False]
 
@@ -110,14 +110,17 @@ def test_what_never_or_always_happens_has_happened_that_often() -> None:
 
 
 def test_clopper_pearson_is_a_mirror_image_of_itself() -> None:
-    some, rest = sure(clopper_pearson(3, 2000, confidence=0.999)), sure(clopper_pearson(1997, 2000, confidence=0.999))
+    some, rest = (
+        sure(clopper_pearson_interval(3, 2000, confidence=0.999)),
+        sure(clopper_pearson_interval(1997, 2000, confidence=0.999)),
+    )
     assert some.low == pytest.approx(1 - rest.high, rel=1e-6)
     assert some.high == pytest.approx(1 - rest.low, rel=1e-6)
 
 
 def test_nothing_counted_has_no_interval() -> None:
-    assert wilson(0, 0) is None
-    assert clopper_pearson(0, 0) is None
+    assert wilson_interval(0, 0) is None
+    assert clopper_pearson_interval(0, 0) is None
     assert compute_rate(0, 0) is None
     assert kaplan_meier([]) is None
 
@@ -140,19 +143,19 @@ def test_a_mean_has_an_interval_from_twelve_values_or_groups_on() -> None:
 
 def test_a_rate_over_prompts_with_one_trial_each_is_the_exact_one() -> None:
     for count in range(27):
-        exact = sure(clopper_pearson(count, 26))
-        found = sure(rate_flags((n < count for n in range(26)), range(26)))
+        exact = sure(clopper_pearson_interval(count, 26))
+        found = sure(compute_flag_rate((n < count for n in range(26)), range(26)))
         assert (found.count, found.total, found.prompts) == (count, 26, 26)
         assert (found.interval.low, found.interval.high) == pytest.approx((exact.low, exact.high))
 
 
 def test_trials_of_one_prompt_have_wilsons_interval() -> None:
-    assert rate_flags([True, False, True], [None] * 3) == compute_rate(2, 3)
-    assert rate_flags([], []) is None
+    assert compute_flag_rate([True, False, True], [None] * 3) == compute_rate(2, 3)
+    assert compute_flag_rate([], []) is None
 
 
 def test_one_more_bad_trial_never_raises_a_bound() -> None:
-    rates = [sure(rate_shares([(40, 40)] * 25 + [(well, 40)])) for well in range(41)]
+    rates = [sure(compute_pooled_rate([(40, 40)] * 25 + [(well, 40)])) for well in range(41)]
     lows, highs = [each.interval.low for each in rates], [each.interval.high for each in rates]
     assert all(later >= one - 0.001 for one, later in pairwise(lows))  # for the beta is not exact
     assert all(later >= one - 0.001 for one, later in pairwise(highs))
@@ -165,9 +168,9 @@ def test_a_rate_over_prompts_covers_its_mean_however_they_spread(prompts: int, s
     dice, held, independent = random.Random(3), 0, 0
     for _ in range(200):
         each = [dice.choice(shares) for _ in range(prompts)]
-        found = sure(rate_shares([(sum(dice.random() < one for _ in range(40)), 40) for one in each]))
+        found = sure(compute_pooled_rate([(sum(dice.random() < one for _ in range(40)), 40) for one in each]))
         held += fmean(shares) in found.interval
-        independent += fmean(shares) in sure(wilson(found.count, found.total))
+        independent += fmean(shares) in sure(wilson_interval(found.count, found.total))
     assert held >= 190
     assert independent < 150 or len(shares) == 1  # Wilson's, which takes trials of a prompt for independent
 
@@ -238,10 +241,10 @@ def test_a_median_that_was_never_reached_is_none() -> None:
 
 @pytest.mark.parametrize(("count", "total"), [(0, 7), (7, 7), (3, 20), (81, 263)])
 def test_a_chance_is_plausible_just_within_clopper_and_pearsons_interval(count: int, total: int) -> None:
-    interval = sure(clopper_pearson(count, total, confidence=0.99))
+    interval = sure(clopper_pearson_interval(count, total, confidence=0.99))
     near = [bound + off for bound in (interval.low, interval.high) for off in (-1e-6, 1e-6)]
     for chance in (0.0, 1.0, *(one for one in near if 0 < one < 1)):
-        assert is_plausible(count, total, chance, confidence=0.99) == (chance in interval), chance
+        assert is_chance_plausible(count, total, chance, confidence=0.99) == (chance in interval), chance
 
 
 def test_the_design_effect_is_that_of_a_hand_calculation() -> None:
@@ -270,6 +273,8 @@ def test_a_value_told_four_times_says_no_more_than_told_once() -> None:
     assert widths[1] < 0.55 * widths[0]
     assert widths[2] == pytest.approx(widths[0], rel=0.06)
     assert told.restricted_mean.value == pytest.approx(once.restricted_mean.value)
+    lows = [each.steps[20].interval.low for each in (once, blind, told)]
+    assert lows[1] > lows[2] == pytest.approx(lows[0], abs=0.02)
     values = [spell.duration_s for spell in spells]
     single, four = mean_interval(values), mean_interval(values * 4, names * 4)
     assert single

@@ -1,6 +1,5 @@
 """An incident opens with a trial's first witnessed fault on a target and closes with that request's right result."""
 
-import math
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ BEGUN = (0.5, CallStarted(**call_at("search", "search_web", 1, 1, "id")))
 
 
 def mttr(history: History) -> Mttr:
-    return RunReport.build(history).recovery.value
+    return RunReport.from_history(history).recovery.value
 
 
 def history(*moments: Moment, trial: str | None = "p1.r1") -> History:
@@ -102,7 +101,7 @@ LOST = [effect(0.1, "one id"), call(2, 1, ok=False, took_s=2), witnessed(2, "los
 AGAIN = call(2.2, 2, ok=True)
 ENDED: dict[str, tuple[list[Moment], Ending, float, float | None]] = {
     "it begins when the attempt left, where the log tells it": (
-        [BEGUN, call(2, 1, ok=False, took_s=math.nan), witnessed(2, "timeout"), call(3, 2, ok=True)],
+        [BEGUN, call(2, 1, ok=False, took_s=0.5), witnessed(2, "timeout"), call(3, 2, ok=True)],
         Ending.RETRY, 2.5, 1.0,
     ),
     "a witness of an attempt without an end is the beginning if nothing else tells it": (
@@ -223,7 +222,7 @@ def test_eight_incidents_by_hand() -> None:
     censored = [spell(t, Ending.CENSORED)._replace(cut=True) for t in (4, 8)]
     found = summarize_recovery([*(spell(t) for t in (1, 2, 3, 5, 6)), spell(7, Ending.FALLBACK), *censored])
     assert (found.n, found.retry, found.fallback, found.censored, found.mean_s) == (8, 5, 1, 2, 4.0)
-    assert found.enough
+    assert found.has_enough_data
     # S: 7/8, 6/8, 5/8 after 3 s; 4 of 4 at risk at 5 s: 5/8·3/4 = .469, which is the first at or below one half
     assert sure(found.median).value == 5
     assert found.restricted_mean is not None
@@ -248,7 +247,7 @@ def test_what_never_recovers_stays_at_risk_so_the_median_may_not_be_reached() ->
 
 def test_a_recovery_with_harm_is_counted_apart_and_is_none_for_the_curve() -> None:
     found = summarize_recovery([*[spell(float(t)) for t in (1, 2, 3, 4)], *[spell(1.5, Ending.HARM)] * 4])
-    assert (found.n, found.retry, found.harmed, found.never, found.recovered) == (8, 4, 4, 0, 4)
+    assert (found.n, found.retry, found.harmed, found.never, found.recovered_count) == (8, 4, 4, 0, 4)
     assert found.mean_s == 2.5
     # S: 7/8, 6/8, 5/8 and 4/8 after 4 s, where it rests: the four with harm are never over
     assert sure(found.median).value == 4
@@ -267,7 +266,7 @@ def test_the_mean_from_the_notice_is_over_those_that_noticed() -> None:
 def test_seven_incidents_are_too_few_for_an_interval() -> None:
     found = summarize_recovery([spell(float(t)) for t in range(1, 8)])
     assert (found.mean_s, found.mean_interval, found.median) == (4.0, None, None)
-    assert not found.enough
+    assert not found.has_enough_data
 
 
 def test_incidents_are_grouped_by_fault_and_by_target_and_fault() -> None:
@@ -295,4 +294,4 @@ def test_no_incident_is_no_data_and_not_0() -> None:
 
 def test_none_recovered_has_no_mean_and_no_median() -> None:
     found = summarize_recovery([spell(2, Ending.NEVER)] * 9)
-    assert (found.mean_s, found.median, found.recovered) == (None, None, 0)
+    assert (found.mean_s, found.median, found.recovered_count) == (None, None, 0)

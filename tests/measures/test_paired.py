@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.analysis.measures.anytime import SHARES, e_value
+from chaoslab.analysis.measures.anytime import SHARES, compute_e_value
 from chaoslab.base.dice import Dice
 
 
@@ -24,15 +24,15 @@ from chaoslab.base.dice import Dice
 )
 def test_evidence_worked_out_by_hand(worse: int, better: int, evidence: float | None) -> None:
     found = fmean((2 * share) ** worse * (2 - 2 * share) ** better for share in SHARES)
-    assert e_value(worse, better) == pytest.approx(found, rel=1e-12)
+    assert compute_e_value(worse, better) == pytest.approx(found, rel=1e-12)
     assert evidence is None or evidence == pytest.approx(found)
 
 
 @given(st.integers(0, 30), st.integers(0, 30))
 def test_the_evidence_grows_by_no_more_than_it_may_lose(worse: int, better: int) -> None:
     # Where a discordant pair is as often better, the next evidence is on the average this one.
-    after = (e_value(worse + 1, better) + e_value(worse, better + 1)) / 2
-    assert after == pytest.approx(e_value(worse, better))
+    after = (compute_e_value(worse + 1, better) + compute_e_value(worse, better + 1)) / 2
+    assert after == pytest.approx(compute_e_value(worse, better))
 
 
 def test_a_side_that_is_no_worse_is_seldom_called_so_however_often_it_is_looked_at() -> None:
@@ -40,11 +40,11 @@ def test_a_side_that_is_no_worse_is_seldom_called_so_however_often_it_is_looked_
     for run in range(runs):
         worse = better = 0
         for pair in range(120):
-            if dice(run, pair).hits(0.5):
+            if dice(run, pair).draw_bool(0.5):
                 worse += 1
             else:
                 better += 1
-            if e_value(worse, better) >= 20:
+            if compute_e_value(worse, better) >= 20:
                 called += 1
                 break
     assert called <= 0.05 * runs + 3 * (0.05 * 0.95 * runs) ** 0.5

@@ -14,10 +14,10 @@ VALUES = st.lists(st.floats(0, 1e6).map(lambda value: round(value, 6)), min_size
 @given(values=VALUES, cut=st.integers(0, 60))
 def test_they_are_those_of_numpy(values: list[float], cut: int) -> None:
     found = Quantiles(values[:cut])
-    found.add(values[cut:])
+    found.add_values(values[cut:])
     assert (len(found), found.longest) == (len(values), max(values))
     for share in SHARES:
-        assert found.at(share) == pytest.approx(np.percentile(values, 100 * share), rel=1e-12, abs=1e-12)
+        assert found.value_at(share) == pytest.approx(np.percentile(values, 100 * share), rel=1e-12, abs=1e-12)
 
 
 def test_without_a_value_there_is_none() -> None:

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from chaoslab.analysis.measures.intervals import compute_rate, lower_bound, rate_shares
-from chaoslab.analysis.measures.mttr import summarize_recovery
+from chaoslab.analysis.measures.intervals import compute_pooled_rate, compute_rate, rate_lower_bound
 from chaoslab.analysis.measures.reliability import (
     ONE_SIDED,
     Reliability,
@@ -21,11 +20,9 @@ from chaoslab.record.rulings import RulingState, TrialRuling
 from tests.measures.test_impact import OUTCOMES, history
 from tests.sure import sure
 
-NOTHING = summarize_recovery([])
-
 
 def found(outcomes: dict[str, str], **of: float) -> Reliability:
-    said = compute_reliability(TrialTable.build(history(**of), outcomes), Standings(), NOTHING)  # type: ignore[arg-type]
+    said = compute_reliability(TrialTable.from_history(history(**of), outcomes), Standings())  # type: ignore[arg-type]
     assert said is not None
     return said
 
@@ -44,21 +41,10 @@ def test_the_time_between_bad_trials_is_that_of_the_trials_a_scenario_ruled_on()
     outcomes = OUTCOMES | {"p1.r4": "unknown"}
     states = {"p1.r1": RulingState.INVALID, "p1.r3": RulingState.FAILED, "p1.r4": RulingState.FAILED}
     rulings = {trial: TrialRuling(state) for trial, state in states.items()}
-    said = sure(compute_reliability(TrialTable.build(history(), outcomes), Standings(rulings=rulings), NOTHING))
+    said = sure(compute_reliability(TrialTable.from_history(history(), outcomes), Standings(rulings=rulings)))
     assert (said.available.count, said.available.total) == (1, 5)  # p2.r1
     assert said.busy_s == 4 + 6 + 5 + 9 + 3600
     assert said.mtbf_s == said.busy_s / 4
-
-
-def test_the_score_is_of_the_known_parts_alone() -> None:
-    said = found(OUTCOMES)
-    # of the faulted trials of prompt 1, 6 s and 5 s stand beside a median of 3 s; prompt 2 has nothing to compare with
-    assert said.parts == {"availability": 0.5, "error handling": 0.5, "latency": pytest.approx((3 / 6 + 3 / 5) / 2)}
-    assert said.score == pytest.approx((0.30 * 0.5 + 0.25 * 0.5 + 0.20 * 0.55) / 0.75)
-
-
-def test_a_trial_faster_than_its_twin_is_no_better_than_one_as_fast() -> None:
-    assert found(OUTCOMES, twin_s=100.0).parts["latency"] == 1.0
 
 
 def test_without_a_bad_trial_only_a_bound_is_known() -> None:
@@ -78,24 +64,23 @@ def test_trials_that_took_no_time_say_nothing_about_the_time_between_bad_ones(ou
 def test_all_bad() -> None:
     said = found(dict.fromkeys(OUTCOMES, "failed"))
     assert (said.available.value, said.proven, said.nines) == (0.0, 0.0, 0)
-    assert said.score == pytest.approx(0.11 / 0.75)
     assert all(budget.left == 0 for budget in said.budgets)
 
 
 @pytest.mark.parametrize("outcomes", [{}, dict.fromkeys(OUTCOMES, "invalid"), dict.fromkeys(OUTCOMES, "unknown")])
 def test_nothing_judged_is_no_data(outcomes: dict[str, str]) -> None:
-    assert compute_reliability(TrialTable.build(history(), outcomes), Standings(), NOTHING) is None
-    assert compute_reliability(TrialTable(), Standings(), NOTHING) is None
+    assert compute_reliability(TrialTable.from_history(history(), outcomes), Standings()) is None
+    assert compute_reliability(TrialTable(), Standings()) is None
 
 
 def test_no_nine_is_claimed_beyond_what_the_trials_prove() -> None:
     for unit in ([(2994, 2994)], [(1, 1)] * 2994, [(100, 100)] * 2994, [(2994, 2995)], [(1, 1)] * 2994 + [(0, 1)]):
-        assert count_nines(lower_bound(unit, ONE_SIDED)) == 2
+        assert count_nines(rate_lower_bound(unit, ONE_SIDED)) == 2
     for unit in ([(2995, 2995)], [(1, 1)] * 2995):
-        assert count_nines(lower_bound(unit, ONE_SIDED)) == 3
+        assert count_nines(rate_lower_bound(unit, ONE_SIDED)) == 3
     assert [count_trials_needed(n) for n in (1, 2, 3)] == [29, 299, 2995]
     assert (count_nines(0.0), count_nines(0.9), count_nines(0.995), count_nines(1.0)) == (0, 1, 2, 9)
-    assert lower_bound([(0, 10)], ONE_SIDED) == lower_bound([(0, 10), (0, 1)], ONE_SIDED) == 0.0
+    assert rate_lower_bound([(0, 10)], ONE_SIDED) == rate_lower_bound([(0, 10), (0, 1)], ONE_SIDED) == 0.0
 
 
 def test_a_budget_by_hand() -> None:
@@ -112,7 +97,7 @@ def test_a_budget_is_kept_or_missed_only_where_the_interval_says_so() -> None:
         None,
         False,
     ]
-    several = sure(rate_shares([(125, 125)] * 8))
+    several = sure(compute_pooled_rate([(125, 125)] * 8))
     assert compute_error_budget(0.99, several).kept is None  # a thousand trials, but of eight prompts
     assert compute_error_budget(0.6, several).kept is True
 
@@ -128,9 +113,9 @@ def test_a_budget_is_not_known_to_be_kept_where_open_trials_could_turn_it() -> N
 def test_a_hundred_trials_of_a_prompt_say_as_little_of_other_prompts_as_one() -> None:
     many = TrialTable()
     for n in range(1000):
-        many.add(f"p{n}", TrialFigures(prompt=(n % 2, f"prompt {n % 2}"), outcome="correct"))
-    said = sure(compute_reliability(many, Standings(), NOTHING))
+        many.add_trial(f"p{n}", TrialFigures(prompt=(n % 2, f"prompt {n % 2}"), outcome="correct"))
+    said = sure(compute_reliability(many, Standings()))
     assert (said.available.prompts, said.nines) == (2, 0)
     assert said.proven == pytest.approx(0.05 ** (1 / 2))
     alone = TrialTable(many.keys, [replace(row, prompt=(0, "prompt 0")) for row in many.rows])
-    assert sure(compute_reliability(alone, Standings(), NOTHING)).proven == pytest.approx(0.05 ** (1 / 1000))
+    assert sure(compute_reliability(alone, Standings())).proven == pytest.approx(0.05 ** (1 / 1000))

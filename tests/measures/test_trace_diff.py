@@ -8,10 +8,10 @@ import pytest
 from chaoslab.analysis.measures.trace_diff import (
     Difference,
     build_story,
-    compare_stories,
-    explain_by_timing,
     explain_incomparable,
+    explain_timing_difference,
     find_first_difference,
+    find_story_difference,
 )
 from chaoslab.core.events import (
     AttemptRef,
@@ -43,7 +43,7 @@ RECORDS = [Record("", n, "run", "p1.r1", "info", n, event) for n, event in enume
 def test_a_delay_about_as_long_as_the_deadline_is_one_where_it_was_scheduled() -> None:
     def why(place: str, trial: str, tool_s: float) -> str:
         found = Difference(place, "error", "timeout", "")
-        return explain_by_timing(RECORDS, trial, found, tool_s=tool_s, model_s=60)
+        return explain_timing_difference(RECORDS, trial, found, tool_s=tool_s, model_s=60)
 
     assert [bool(why("search 1.1", "p1.r1", tool_s)) for tool_s in (0.9, 1, 4, 4.1)] == [False, True, True, False]
     assert why("search 1.1", "p1.r1", 3) == "a delay within a factor of 2 of the deadline"
@@ -61,7 +61,7 @@ def test_a_delay_about_as_long_as_the_deadline_is_one_where_it_was_scheduled() -
 def test_a_closed_connection_may_be_seen_as_reset(fault: str, what: str, was: str, now: str, told: bool) -> None:
     event = FaultScheduled(**fault_at(fault, "it", "search", 1, 1, "a"), params={"after_s": "soon"})
     records = [Record("", n, "run", "p1.r1", "info", n, each) for n, each in enumerate((AGAIN, event), 1)]
-    why = explain_by_timing(records, "p1.r1", Difference("search 1.1", what, was, now), tool_s=3, model_s=60)
+    why = explain_timing_difference(records, "p1.r1", Difference("search 1.1", what, was, now), tool_s=3, model_s=60)
     assert why == (f"{fault} closes a connection of which not all may have been read" if told else "")
 
 
@@ -113,7 +113,7 @@ def test_a_story_has_the_facts_of_each_event_at_its_place() -> None:
     ],
 )
 def test_the_first_difference_of_two_stories_is_told_with_its_place(now: Any, found: Difference | None) -> None:
-    assert compare_stories({"x": {"t": 1}, "y": {"u": [1]}}, now) == found
+    assert find_story_difference({"x": {"t": 1}, "y": {"u": [1]}}, now) == found
 
 
 def test_a_real_disturbance_or_a_budget_of_seconds_is_compared_with_nothing() -> None:

@@ -41,7 +41,7 @@ def test_a_failure_that_nobody_injected_says_which_faults_its_trial_had_met_befo
     events: list[Event], said: str
 ) -> None:
     (found,) = uninjected(history(*events))
-    assert found.before == said
+    assert found.earlier_faults_text == said
 
 
 def test_a_fault_of_another_trial_is_no_cause_of_a_failure() -> None:
@@ -66,9 +66,14 @@ def test_a_consequence_of_a_changed_answer_is_told_with_it() -> None:
         return translate(language(prompt)["code"])
 
     trial = lab.run(agent, "x", reads=[language, translate], faults=[lab.inject("wrong_value", "language")])
-    report = RunReport.build(trial.history)
+    report = RunReport.from_history(trial.history)
     text = " ".join(summary(report).split())
     assert "1 × translate: ValueError: no language" in text
     assert "its trial had met wrong_value on language before" in text
     (part,) = [each for each in build_sections(report) if each.title == TROUBLE]
     assert part.tables[0].rows[0]["error"].endswith("; its trial had met wrong_value on language before")
+
+
+def test_the_most_frequent_failure_is_told_first_and_of_equal_ones_by_name() -> None:
+    found = uninjected(history(lone(1, "search"), lone(1, "model"), lone(1), lone(2)))
+    assert [(each.target, each.count) for each in found] == [("translator", 2), ("model", 1), ("search", 1)]

@@ -91,7 +91,9 @@ def test_the_answer_of_its_twin_closes_the_incident_of_a_hedged_read(
     found = summarize_recovery([incident])
     assert found.mean_s is not None
     assert (found.detected_s, found.since_notice_s) == (0.1, 0.0)
-    assert [(each.requests, each.attempts, each.met_factor) for each in amplification(trial.history)] == [(2, 2, 1.0)]
+    assert [(each.requests, each.attempts, each.faulted_factor) for each in amplification(trial.history)] == [
+        (2, 2, 1.0)
+    ]
     assert calls(trial.history).retries == 0
 
 
@@ -133,7 +135,7 @@ def test_an_equal_call_that_changes_something_is_another_wish() -> None:
 
     for name in ("lost_reply", "timeout_before_effect", "empty_response"):
         trial = lab.run(agent, "x", tools=[pay], faults=[lab.inject(name, "pay", calls=[1])], facts=["tea"], twin=False)
-        assert [event.content for _, event in trial.history.of(Effect)], name
+        assert [event.content for _, event in trial.history.find_events(Effect)], name
         assert ended(trial) == [(1, Ending.NEVER)], name
 
 
@@ -165,7 +167,7 @@ def test_of_two_questions_to_a_model_nobody_knows_that_they_were_the_same() -> N
     model = lab.scripted(["Here is tea.", "Here is tea."])
     fault = lab.inject("lost_reply", "api.openai.com", calls=[1])
     trial = run(agent, fault, reads=(), services={"api.openai.com": model})
-    assert [e.arguments for _, e in trial.history.of(CallStarted)] == [{"messages": 1}] * 2
+    assert [e.arguments for _, e in trial.history.find_events(CallStarted)] == [{"messages": 1}] * 2
     assert ended(trial) == [(1, Ending.NEVER)]
 
 
@@ -178,7 +180,7 @@ def test_batches_give_the_figures_of_the_whole_run(tmp_path: Path, monkeypatch: 
     own = [each for trial in trials for each in find_incidents(trial.history)]
     folder = tmp_path / "latest"
     monkeypatch.setattr(run_report, "TrialStream", lambda folder: TrialStream(folder, least=1))
-    batches, whole = RunReport.read(folder), RunReport.build(History.read(folder))
+    batches, whole = RunReport.from_folder(folder), RunReport.from_history(History.read(folder))
     assert batches == whole
     assert whole.recovery.value is not None
     endings = [each.ending for each in whole.recovery.value.incidents]

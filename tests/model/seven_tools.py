@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.model._chat import answer
+from chaoslab.model._chat import answer_conversation
 
 STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 SYSTEM = "You are a helpful assistant.\nToday is Monday 2026-06-01, 09:00 UTC."
@@ -201,7 +201,7 @@ def talk(
     ]
     done = Talk()
     for _ in range(12):
-        reply = answer(messages, TOOLS if tools is None else tools)
+        reply = answer_conversation(messages, TOOLS if tools is None else tools)
         if not reply.tool_calls:
             done.answer = reply.content
             return done

@@ -5,10 +5,10 @@ from datetime import datetime
 import pytest
 
 from chaoslab.model._arguments import fill_arguments
-from chaoslab.model._choosing import Offer
+from chaoslab.model._choosing import OfferedTool
 from chaoslab.model._story import Draft
 
-CONVERT = Offer(
+CONVERT = OfferedTool(
     "convert",
     "Converts an amount of money.",
     {
@@ -32,6 +32,6 @@ def test_a_parameter_is_filled_by_its_description(clause: str) -> None:
 
 def test_a_number_that_a_parameter_may_take_is_no_text() -> None:
     shares = {"properties": {"count": {"type": "integer"}, "stock": {"type": "string"}}, "required": ["count", "stock"]}
-    offer = Offer("trade", "Buys shares.", shares)
+    offer = OfferedTool("trade", "Buys shares.", shares)
     draft = Draft((offer,), datetime(2026, 6, 1, 9))
     assert fill_arguments(offer, "Buy 100 Acme", draft) == {"count": 100, "stock": "Acme"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.model._chat import answer
+from chaoslab.model._chat import answer_conversation
 from tests.model.seven_tools import DICE, MONEY, SYSTEM, TOOLS, WORD, reply_of, talk
 
 Calls = list[tuple[str, dict[str, Any]]]
@@ -79,6 +79,11 @@ PROMPTS: list[tuple[str, Calls, list[str]]] = [
     ("What's 1,234 + 5,678?", sums("1234 + 5678"), ["42"]),
     ("Please work out five plus seven times three", sums("5 + 7 * 3"), ["42"]),
     ("What is 8 * 7, and then double it?", sums("8 * 7", "2 * 56"), ["= 56", "= 112"]),
+    (
+        "What is 8 * 7, and then double it? Send both results to Ana.",
+        sums("8 * 7", "2 * 56") + sent("Ana", "8 * 7 = 56 2 * 56 = 112"),
+        ["I sent Ana"],
+    ),
     ("Add the temperatures of Oslo and Rome", weather("Oslo", "Rome") + sums("12.4 + 24.1"), ["36.5"]),
     (
         "What is the average of the temperatures in Oslo, Rome and Madrid?",
@@ -222,6 +227,18 @@ PROMPTS: list[tuple[str, Calls, list[str]]] = [
         listed("lunch with Ana") + sent("Ana", "I'm ill") + deleted("e2"),
         ["deleted"],
     ),
+    (
+        "Do I have lunch with Ana on Saturday? Book it again on Sunday at 8:00.",
+        listed("lunch with Ana", "06", "07") + event("Lunch with Ana", "07T08:00", "07T09:00"),
+        ["I added “Lunch with Ana” on Sunday"],
+    ),
+    (
+        "Do I have lunch with Ana on Saturday? Book the gym on Monday at 8:00, then book it again on Sunday at 8:00.",
+        listed("lunch with Ana", "06", "07")
+        + event("Gym", "08T08:00", "08T09:00")
+        + event("Gym", "07T08:00", "07T09:00"),
+        ["Gym"],
+    ),
 ]
 
 
@@ -252,6 +269,11 @@ def test_the_result_of_an_unknown_tool_can_be_handed_on() -> None:
     assert done.calls[1] == ("send_message", {"to": "Ana", "text": "sides: 6, result: 4"})
 
 
+def test_a_calculation_goes_on_from_the_result_and_not_from_what_was_sent() -> None:
+    done = talk("Convert 100 USD to EUR and multiply the result by 2", [*TOOLS, MONEY])
+    assert done.calls[1] == ("calculate", {"expression": "91.5 * 2"})
+
+
 def test_independent_things_are_asked_together_and_dependent_ones_wait() -> None:
     assert talk("What is the weather in Oslo and Rome?").turns == [2]
     assert talk("What is the weather in Oslo and message it to Ana").turns == [1, 1]
@@ -269,6 +291,13 @@ def failing(tool: str, times: int) -> Any:
         )
 
     return reply
+
+
+@pytest.mark.parametrize("inbox", [{"messages": []}, {"messages": None}, {"messages": [{}]}, [], "none"])
+def test_an_inbox_without_a_message_is_answered_to_nobody(inbox: Any) -> None:
+    done = talk('Reply to the latest message with "ok"', replies=lambda *_: inbox)
+    assert done.calls == read(limit=1)
+    assert done.answer == "I could not reply to the latest message: there is no message."
 
 
 def test_a_failed_call_is_repeated_once_with_the_same_arguments() -> None:
@@ -330,7 +359,7 @@ def test_of_two_messages_to_one_person_the_failed_one_is_no_denial_of_the_other(
 
 
 def test_without_its_request_the_model_says_so() -> None:
-    assert answer([{"role": "system", "content": SYSTEM}], TOOLS).content.startswith(
+    assert answer_conversation([{"role": "system", "content": SYSTEM}], TOOLS).content.startswith(
         "I could not finish what was asked"
     )
 

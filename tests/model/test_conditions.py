@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.model._conditions import make_condition, make_question, replace_freezing
+from chaoslab.model._conditions import condition_to_question, make_condition, replace_freezing_words
 from chaoslab.model._story import StepResult
 
 RAIN = StepResult("", items=("light rain", "Oslo"), numbers=(12.4,))
@@ -29,7 +29,7 @@ EMPTY, FULL = StepResult("", nothing=True), StepResult("")
     ],
 )
 def test_a_condition_holds_of_what_was_found_or_not(words: str, found: StepResult, holds: bool) -> None:
-    assert make_condition(replace_freezing(words))(found) is holds
+    assert make_condition(replace_freezing_words(words))(found) is holds
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_a_condition_holds_of_what_was_found_or_not(words: str, found: StepResul
     ],
 )
 def test_a_condition_becomes_the_question_that_settles_it(words: str, asked: str) -> None:
-    assert make_question(words) == asked
+    assert condition_to_question(words) == asked

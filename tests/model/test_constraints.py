@@ -7,10 +7,11 @@ import jsonschema
 import pytest
 
 import chaoslab as lab
-from chaoslab.model.formats import format_of
+from chaoslab.model import app
+from chaoslab.model.formats import find_format
 from tests.model.test_formats import CHAT, GEMINI, MESSAGES, RESPONSES, STREAM, asked, value
 
-COHERE, BEDROCK, GROQ = "/v2/chat", "/model/m/converse", "/openai/v1/chat/completions"
+BEDROCK, GROQ = "/model/m/converse", "/openai/v1/chat/completions"
 WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 REFUND = {
     "type": "object",
@@ -26,7 +27,7 @@ def request(path: str, said: str = ASK, *, tools: bool = True, **more: Any) -> d
     """A request in the format of the path."""
     functions = [{"name": name, "description": name, "parameters": each} for name, each in TOOLS.items()]
     message: dict[str, Any] = {"role": "user", "content": said}
-    if path in (CHAT, GROQ, COHERE):
+    if path in (CHAT, GROQ):
         body: dict[str, Any] = {"model": "m", "messages": [message]}
         offered: Any = {"tools": [{"type": "function", "function": each} for each in functions]}
     elif path == RESPONSES:
@@ -49,9 +50,9 @@ def request(path: str, said: str = ASK, *, tools: bool = True, **more: Any) -> d
 
 def heard(path: str, body: Any) -> Any:
     """The answer as the lab reads it."""
-    format_ = format_of(path)
+    format_ = find_format(path)
     assert format_ is not None
-    return format_.read_whole(value(OBEYS, path, body))
+    return format_.read_whole_reply(value(OBEYS, path, body))
 
 
 NAMED: list[tuple[str, dict[str, Any]]] = [
@@ -76,7 +77,7 @@ def test_the_tool_that_is_chosen_is_called_with_arguments_of_its_schema(path: st
     [
         (CHAT, {"tool_choice": "required"}), (GROQ, {"tool_choice": "required"}),
         (RESPONSES, {"tool_choice": "required"}), (MESSAGES, {"tool_choice": {"type": "any"}}),
-        (COHERE, {"tool_choice": "REQUIRED"}), (BEDROCK, {"toolConfig": {"toolChoice": {"any": {}}}}),
+        (BEDROCK, {"toolConfig": {"toolChoice": {"any": {}}}}),
         (GEMINI, {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}),
         (CHAT, {"tool_choice": {"type": "allowed_tools", "allowed_tools": {
             "mode": "required", "tools": [{"type": "function", "function": {"name": "refund"}}]}}}),
@@ -121,7 +122,6 @@ FORMS: list[tuple[str, Any]] = [
     (RESPONSES, lambda schema: {"text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}}),
     (MESSAGES, lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}}),
     (GEMINI, lambda s: {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": s}}),
-    (COHERE, lambda schema: {"response_format": {"type": "json_object", "json_schema": schema}}),
 ]
 
 
@@ -147,7 +147,7 @@ def test_any_json_is_asked_for_by_its_name() -> None:
 LENGTHS: list[tuple[str, dict[str, Any], str]] = [
     (CHAT, {"max_tokens": 3}, "length"), (CHAT, {"max_completion_tokens": 3}, "length"),
     (RESPONSES, {"max_output_tokens": 16}, "max_output_tokens"), (MESSAGES, {"max_tokens": 3}, "max_tokens"),
-    (GEMINI, {"generationConfig": {"maxOutputTokens": 3}}, "MAX_TOKENS"), (COHERE, {"max_tokens": 3}, "MAX_TOKENS"),
+    (GEMINI, {"generationConfig": {"maxOutputTokens": 3}}, "MAX_TOKENS"),
     (BEDROCK, {"inferenceConfig": {"maxTokens": 3}}, "max_tokens"),
 ]  # fmt: skip
 
@@ -167,7 +167,7 @@ def test_an_answer_ends_at_its_length(path: str, more: dict[str, Any], reason: s
     ("path", "more", "reason"),
     [
         (CHAT, {"stop": " "}, "stop"), (CHAT, {"stop": ["zzz", " "]}, "stop"),
-        (MESSAGES, {"stop_sequences": [" "]}, "stop_sequence"), (COHERE, {"stop_sequences": [" "]}, "STOP_SEQUENCE"),
+        (MESSAGES, {"stop_sequences": [" "]}, "stop_sequence"),
         (GEMINI, {"generationConfig": {"stopSequences": [" "]}}, "STOP"),
         (BEDROCK, {"inferenceConfig": {"stopSequences": [" "]}}, "stop_sequence"),
     ],
@@ -186,9 +186,9 @@ def test_the_sequence_that_ended_an_answer_is_named() -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 def test_as_many_answers_come_as_were_asked_for(streamed: bool) -> None:
     status, _, text = asked(OBEYS, CHAT, request(CHAT, "Hello", n=3, stream=streamed))
-    format_ = format_of(CHAT)
+    format_ = find_format(CHAT)
     assert format_ is not None
-    found = format_.read_stream(text) if streamed else format_.read_whole(json.loads(text))
+    found = format_.read_streamed_reply(text) if streamed else format_.read_whole_reply(json.loads(text))
     assert (status, len(found.others)) == (200, 2)
     assert {each.text for each in found.others.values()} == {found.text}
 
@@ -200,9 +200,9 @@ def test_a_cut_answer_is_cut_in_a_stream_too() -> None:
         (MESSAGES, request(MESSAGES, "Hello", max_tokens=3, stream=True), ""),
         (STREAM, request(GEMINI, "Hello", generationConfig={"maxOutputTokens": 3}), "alt=sse"),
     ):
-        format_ = format_of(path)
+        format_ = find_format(path)
         assert format_ is not None
-        found = format_.read_stream(asked(OBEYS, path, body, query=query)[2])
+        found = format_.read_streamed_reply(asked(OBEYS, path, body, query=query)[2])
         assert found.reason in ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS"), path
 
 
@@ -263,6 +263,13 @@ def test_completions_are_refused_as_a_chat_model_refuses_them() -> None:
     assert (status, error["param"], "v1/chat/completions?" in error["message"]) == (404, "model", True)
 
 
+def test_so_many_responses_are_kept_and_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "KEPT_MAX", 2)
+    model = lab.offline_model()
+    paths = [f"{RESPONSES}/{value(model, RESPONSES, request(RESPONSES, f'Hello {n}'))['id']}" for n in range(3)]
+    assert [asked(model, path, method="GET")[0] for path in paths] == [404, 200, 200]
+
+
 def test_a_response_is_kept_and_can_be_got_and_deleted() -> None:
     model = lab.offline_model()
     first = value(model, RESPONSES, request(RESPONSES))
@@ -275,7 +282,8 @@ def test_a_response_is_kept_and_can_be_got_and_deleted() -> None:
     assert second["previous_response_id"] == first["id"]
     by_reference = [{"type": "item_reference", "id": call["id"]} for call in calls]
     again = {**request(RESPONSES), "input": [{"role": "user", "content": ASK}, *by_reference, *outputs]}
-    assert asked(model, RESPONSES, again)[0] == 200
+    assert b"function_call" not in asked(model, RESPONSES, again)[2]  # both calls of the turn have their results
+    assert asked(model, path, method="PUT")[0] == 405
     assert value(model, path, method="DELETE") == {"id": first["id"], "object": "response", "deleted": True}
     assert asked(model, path, method="GET")[0] == 404
     gone = {**request(RESPONSES), "previous_response_id": first["id"]}

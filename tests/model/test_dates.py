@@ -4,7 +4,7 @@ from datetime import date, datetime, time, timedelta
 
 import pytest
 
-from chaoslab.model._dates import parse_when, read_today
+from chaoslab.model._dates import parse_days_and_times, parse_today_line
 
 NOW = datetime(2026, 6, 1, 9)
 
@@ -27,7 +27,7 @@ NOW = datetime(2026, 6, 1, 9)
     ],
 )
 def test_a_day_in_words_is_a_date(text: str, day: date | None) -> None:
-    assert parse_when(f"lunch {text}", NOW).day == day
+    assert parse_days_and_times(f"lunch {text}", NOW).day == day
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_day_in_words_is_a_date(text: str, day: date | None) -> None:
     ],
 )
 def test_a_time_in_words_is_a_time(text: str, start: time | None, end: time | None) -> None:
-    said = parse_when(f"lunch {text}", NOW)
+    said = parse_days_and_times(f"lunch {text}", NOW)
     assert (said.start, said.end) == (start, end)
 
 
@@ -55,18 +55,18 @@ def test_a_time_in_words_is_a_time(text: str, start: time | None, end: time | No
     [("for 45 minutes", 45), ("for half an hour", 30), ("for two hours", 120), ("for an hour and a half", 90)],
 )
 def test_a_length_in_words_is_a_length(text: str, minutes: int) -> None:
-    assert parse_when(f"lunch {text}", NOW).lasting == timedelta(minutes=minutes)
+    assert parse_days_and_times(f"lunch {text}", NOW).lasting == timedelta(minutes=minutes)
 
 
 def test_what_remains_is_the_title() -> None:
-    assert parse_when("lunch with Ana tomorrow at noon for 45 minutes", NOW).rest == "lunch with Ana"
+    assert parse_days_and_times("lunch with Ana tomorrow at noon for 45 minutes", NOW).rest == "lunch with Ana"
 
 
 def test_a_week_has_bounds() -> None:
-    assert parse_when("this week", NOW).span() == ("2026-06-01T00:00:00", "2026-06-08T00:00:00")
+    assert parse_days_and_times("this week", NOW).to_iso_bounds() == ("2026-06-01T00:00:00", "2026-06-08T00:00:00")
 
 
 def test_the_day_comes_from_the_system_prompt_alone() -> None:
-    assert read_today("Be kind.\nToday is Monday 2026-06-01, 09:00 UTC.") == NOW
-    assert read_today("Be kind.") is None
-    assert parse_when("tomorrow", None).day is None
+    assert parse_today_line("Be kind.\nToday is Monday 2026-06-01, 09:00 UTC.") == NOW
+    assert parse_today_line("Be kind.") is None
+    assert parse_days_and_times("tomorrow", None).day is None

@@ -18,7 +18,7 @@ from werkzeug.test import Client
 from chaoslab.base.clock import Clock
 from chaoslab.cli import main
 from chaoslab.core.service_spec import CONTEXT_LENGTH
-from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve
+from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve_endpoint
 from chaoslab.model.script import script_from_json
 from tests.model.seven_tools import SYSTEM
 from tests.model.seven_tools import TOOLS as OFFERED
@@ -45,7 +45,7 @@ def url() -> Iterator[str]:
         seen.append((port, stop))
         up.set()
 
-    thread = Thread(target=serve, kwargs={"host": "127.0.0.1", "port": 0, "ready": ready})
+    thread = Thread(target=serve_endpoint, kwargs={"host": "127.0.0.1", "port": 0, "ready": ready})
     thread.start()
     assert up.wait(10)
     port, stop = seen[0]

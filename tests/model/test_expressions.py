@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.model._expressions import IT, expression
+from chaoslab.model._expressions import IT, extract_arithmetic
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ from chaoslab.model._expressions import IT, expression
     ],
 )
 def test_words_become_an_expression(text: str, written: str | None) -> None:
-    assert expression(text) == written
+    assert extract_arithmetic(text) == written
 
 
 def test_the_result_stands_for_itself_until_it_is_known() -> None:
-    assert expression("add 5 to the result", it=True) == f"{IT} + 5"
-    assert expression("multiply it by 3", it=True) == f"{IT} * 3"
+    assert extract_arithmetic("add 5 to the result", it=True) == f"{IT} + 5"
+    assert extract_arithmetic("multiply it by 3", it=True) == f"{IT} * 3"

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.core.answers import halves, pieces
+from chaoslab.core.answers import split_in_half, split_words
 from chaoslab.core.exchange import Reply
 from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.core.stream import EVENT_STREAM
-from chaoslab.model.app import BODY_BYTES_MAX, ModelApp
-from chaoslab.model.formats import FORMATS, format_of, shape_of
+from chaoslab.model.app import ModelApp
+from chaoslab.model.formats import FORMATS, choose_api_format, find_format
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 GEMINI, STREAM = "/v1beta/models/gemini-2.5-flash:generateContent", "/v1beta/models/g:streamGenerateContent"
@@ -50,7 +50,7 @@ def value(model: ModelApp, path: str, body: Any = None, **more: Any) -> Any:
 
 @pytest.mark.parametrize("path", HELLO)
 def test_an_answer_is_read_back_whole_and_streamed(path: str) -> None:
-    body, format_ = HELLO[path], format_of(path)
+    body, format_ = HELLO[path], find_format(path)
     assert format_ is not None
     steps = [["Both now.", lab.call("f", a=1), lab.call("g", b="é")]] * 2
     model = lab.scripted(steps)
@@ -59,9 +59,9 @@ def test_an_answer_is_read_back_whole_and_streamed(path: str) -> None:
     _, stream_fields, parts = asked(model, *streamed, query="alt=sse")
     assert stream_fields["Content-Type"] == EVENT_STREAM
     assert not fields["Content-Type"].startswith(EVENT_STREAM)
-    read = [format_.read_whole(json.loads(whole)), format_.read_stream(parts)]
+    read = [format_.read_whole_reply(json.loads(whole)), format_.read_streamed_reply(parts)]
     for heard in read:
-        assert heard.said == 'Both now. calls f({"a": 1}), g({"b": "é"})'
+        assert heard.text_and_calls == 'Both now. calls f({"a": 1}), g({"b": "é"})'
         assert heard.finished
     if format_.name != "OpenAI chat completions":  # which states it only if it is asked to
         assert (read[0].tokens_in, read[0].tokens_out) == (read[1].tokens_in, read[1].tokens_out)
@@ -71,11 +71,11 @@ def test_an_answer_is_read_back_whole_and_streamed(path: str) -> None:
 @pytest.mark.parametrize("path", HELLO)
 @pytest.mark.parametrize("cut", range(0, 100, 7))
 def test_a_part_of_a_stream_is_read_as_far_as_it_came(path: str, cut: int) -> None:
-    format_ = format_of(path)
+    format_ = find_format(path)
     assert format_ is not None
     streamed = (path, {**HELLO[path], "stream": True}) if path != GEMINI else (STREAM, HELLO[path])
     parts = asked(lab.scripted(["one two three four"]), *streamed, query="alt=sse")[2]
-    heard = format_.read_stream(parts[: len(parts) * cut // 100])
+    heard = format_.read_streamed_reply(parts[: len(parts) * cut // 100])
     assert "one two three four".startswith(heard.text)
     assert not heard.finished or heard.text == "one two three four"
 
@@ -83,8 +83,11 @@ def test_a_part_of_a_stream_is_read_as_far_as_it_came(path: str, cut: int) -> No
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b"[]", b"null", b"7", b'{"choices": [7]}', b"[" * 99999])
 def test_an_answer_that_is_none_says_nothing(body: bytes) -> None:
     for format_ in FORMATS:
-        for heard in format_.read_whole(Reply(200, {}, body).value), format_.read_stream(b"data: " + body + b"\n\n"):
-            assert (heard.said, heard.finished, heard.tokens_in) == ("", False, None)
+        for heard in (
+            format_.read_whole_reply(Reply(200, {}, body).value),
+            format_.read_streamed_reply(b"data: " + body + b"\n\n"),
+        ):
+            assert (heard.text_and_calls, heard.finished, heard.tokens_in) == ("", False, None)
 
 
 def test_geminis_stream_without_sse_is_one_array() -> None:
@@ -145,9 +148,9 @@ def test_tools_that_are_switched_off_are_not_called() -> None:
     }
     for path, more in off.items():
         said = asked(model, path, {**HELLO[path], **more})[2]
-        format_ = format_of(path)
+        format_ = find_format(path)
         assert format_ is not None
-        assert not format_.read_whole(json.loads(said)).calls
+        assert not format_.read_whole_reply(json.loads(said)).calls
 
 
 # Errors.
@@ -289,14 +292,15 @@ def test_errors_keep_the_shape_of_their_provider() -> None:
 
 def test_every_status_has_an_error_of_every_format() -> None:
     for format_ in FORMATS:
-        assert set(format_.errors) == {*range(400, 600), CONTEXT_LENGTH}
-        for status, error in format_.errors.items():
+        assert set(format_.error_replies) == {*range(400, 600), CONTEXT_LENGTH}
+        for status, error in format_.error_replies.items():
             assert error.status == {CONTEXT_LENGTH: 400}.get(status, status) or status == 402  # no credit
             assert error.body.get("error", error.body)["message"]
 
 
 def test_a_request_that_is_too_large_is_refused() -> None:
-    status, _, text = asked(lab.offline_model(), MESSAGES, b" " * (BODY_BYTES_MAX + 1))
+    assert asked(lab.offline_model(), MESSAGES, b" " * (4 << 20))[0] == 400  # it is read, and is no JSON
+    status, _, text = asked(lab.offline_model(), MESSAGES, b" " * ((4 << 20) + 1))
     assert (status, json.loads(text)["error"]["type"]) == (413, "request_too_large")
     long = {**HELLO[GEMINI], "contents": [{"parts": [{"text": "x" * 5000}]}]}
     assert "5000 characters" in json.loads(asked(lab.offline_model(), GEMINI, long)[2])["error"]["message"]
@@ -337,20 +341,29 @@ def test_tokens_are_counted_as_they_are_used() -> None:
     assert value(model, "/v1beta/models/g:countTokens", HELLO[GEMINI]) == {"totalTokens": used["input_tokens"]}
 
 
+def test_the_tools_of_a_request_cost_tokens_too() -> None:
+    tool = {"type": "function", "function": {"name": "refund", "parameters": {"type": "object", "properties": {}}}}
+    without, with_it = (
+        value(lab.offline_model(), CHAT, {**HELLO[CHAT], **more})["usage"]["prompt_tokens"]
+        for more in ({}, {"tools": [tool]})
+    )
+    assert with_it - without == -(-len(json.dumps([tool])) // 4)
+
+
 def test_a_path_tells_the_format() -> None:
-    others = ("/model/anthropic.claude%3A0/converse-stream", "/v2/chat")
-    assert [format_of(path) for path in (CHAT, RESPONSES, MESSAGES, GEMINI, *others)] == [*FORMATS[1:]]
-    assert format_of("/openai/v1/chat/completions") is FORMATS[0]
-    assert format_of("/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent") is FORMATS[4]
-    assert format_of("/openai/deployments/mine/chat/completions") is FORMATS[1]
-    assert format_of("/orders") is None
-    assert shape_of("/", {"x-goog-api-key": ""}) is FORMATS[4]
+    bedrock = "/model/anthropic.claude%3A0/converse-stream"
+    assert [find_format(path) for path in (CHAT, RESPONSES, MESSAGES, GEMINI, bedrock)] == [*FORMATS[1:]]
+    assert find_format("/openai/v1/chat/completions") is FORMATS[0]
+    assert find_format("/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent") is FORMATS[4]
+    assert find_format("/openai/deployments/mine/chat/completions") is FORMATS[1]
+    assert find_format("/orders") is None
+    assert choose_api_format("/", {"x-goog-api-key": ""}) is FORMATS[4]
 
 
 @given(text=st.text(max_size=60))
 def test_a_text_in_pieces_is_the_text(text: str) -> None:
-    assert "".join(pieces(text)) == text
-    assert "".join(halves(text)) == text
+    assert "".join(split_words(text)) == text
+    assert "".join(split_in_half(text)) == text
 
 
 def test_a_thread_of_messages_is_kept_by_the_service() -> None:

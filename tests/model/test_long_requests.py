@@ -7,7 +7,7 @@ import sys
 import pytest
 from werkzeug.test import Client
 
-from chaoslab.model._chat import REQUEST_MAX, answer
+from chaoslab.model._chat import REQUEST_MAX, answer_conversation
 from chaoslab.model.endpoint import create_app
 from tests.model.seven_tools import TOOLS
 
@@ -32,9 +32,9 @@ given, length = json.loads(sys.argv[1])
 RULES = """
 from datetime import datetime
 from chaoslab.model import _chat as chat, _conditions as conditions, _dates as dates, _reading as reading
-from chaoslab.model._expressions import expression
+from chaoslab.model._expressions import extract_arithmetic
 from chaoslab.flask_tools.arithmetic import Wrong, calculate
-from chaoslab.flask_tools.translator import detect, render
+from chaoslab.flask_tools.translator import detect_language, translate_text
 
 def computed(text):
     try:
@@ -43,35 +43,36 @@ def computed(text):
         pass
 
 def arithmetic(text):
-    return expression(text), expression(text, it=True), computed(text)
+    return extract_arithmetic(text), extract_arithmetic(text, it=True), computed(text)
 
 def clauses(text):
-    text = reading.spaced_once(text)
+    text = reading.collapse_spaces(text)
     sentences = reading.split_sentences(text)
-    return sentences, reading.split_clauses(text, frozenset({"find"})), reading.is_request(text, frozenset())
+    return sentences, reading.split_clauses(text, frozenset({"find"})), reading.is_request_sentence(text, frozenset())
 
 def times(text):
-    return dates.parse_when(reading.spaced_once(text), datetime(2026, 6, 1)), dates.read_today(text)
+    return dates.parse_days_and_times(reading.collapse_spaces(text), datetime(2026, 6, 1)), dates.parse_today_line(text)
 
 def told(text):
-    return chat.read_result(f"Error: {text}"), chat.read_result(text, "error")
+    return chat.parse_tool_result(f"Error: {text}"), chat.parse_tool_result(text, "error")
 
 def translated(text):
-    return detect(text), render(text, "en", "fr"), render(text + "hello", "en", "fr")
+    return detect_language(text), translate_text(text, "en", "fr"), translate_text(text + "hello", "en", "fr")
 
 for piece in given:
     text = piece * (length // len(piece))
-    for read in (arithmetic, clauses, times, told, translated, conditions.make_question, conditions.make_condition):
+    for read in (arithmetic, clauses, times, told, translated, conditions.condition_to_question,
+        conditions.make_condition):
         read(text)
         read(text + "x")
 """
 WHOLE = """
-from chaoslab.model._chat import answer
+from chaoslab.model._chat import answer_conversation
 pieces, tools = given
 for number, piece in enumerate(pieces):
     begins, ends = (("What is ", " x"), ("", "7 to Ana"))[number % 2]
     text = begins + (piece * length)[: length - len(begins + ends)] + ends
-    answer([{"role": "user", "content": text}], tools)
+    answer_conversation([{"role": "user", "content": text}], tools)
 """
 
 
@@ -124,6 +125,6 @@ def test_one_of_the_greatest_length_is_read() -> None:
 )
 def test_a_day_that_no_calendar_has_is_said(request_: str) -> None:
     today = {"role": "system", "content": "Today is Monday 2026-06-01, 09:00 UTC."}
-    said = answer([today, {"role": "user", "content": request_}], TOOLS)
+    said = answer_conversation([today, {"role": "user", "content": request_}], TOOLS)
     assert "the calendar ends before that" in said.content
     assert not said.tool_calls

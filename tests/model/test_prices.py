@@ -2,13 +2,13 @@
 
 import pytest
 
-from chaoslab.model.prices import cost_usd
+from chaoslab.model.prices import compute_cost_usd
 
 
 def test_a_million_tokens_each_way_cost_the_listed_prices() -> None:
-    assert cost_usd("llama-3.3-70b-versatile", 1_000_000, 1_000_000) == pytest.approx(0.59 + 0.79)
+    assert compute_cost_usd("llama-3.3-70b-versatile", 1_000_000, 1_000_000) == pytest.approx(0.59 + 0.79)
 
 
 def test_the_offline_model_is_known_to_be_free_and_a_strange_one_is_not() -> None:
-    assert cost_usd("chaoslab-offline", 10, 10) == 0.0
-    assert cost_usd("never-heard-of", 10, 10) is None
+    assert compute_cost_usd("chaoslab-offline", 10, 10) == 0.0
+    assert compute_cost_usd("never-heard-of", 10, 10) is None

@@ -1,4 +1,4 @@
-"""The formats of Bedrock, Cohere and Mistral, by the providers' SDKs where they are installed."""
+"""The formats of Bedrock and Mistral, by the providers' SDKs where they are installed."""
 
 import json
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from werkzeug.test import Client
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, Usage
-from chaoslab.core.stream import FRAMES, FrameCutter, payload_of
+from chaoslab.core.stream import FRAMES, FrameCutter, get_frame_payload
 from chaoslab.model.app import LiveModel
-from chaoslab.model.formats import FORMATS, format_at
+from chaoslab.model.formats import FORMATS, find_format_at_host
 from tests.gateway.parts import history, on_loopback, standing
 
 STEPS: list[Any] = [["I look.", lab.call("refund", order=17)], "Order 17 is refunded."]
@@ -28,8 +28,8 @@ BEDROCK = {
     "system": [{"text": "Be brief."}],
     "toolConfig": {"tools": [{"toolSpec": {"name": "refund", "inputSchema": {"json": SCHEMA}}}]},
 }
-COHERE = {
-    "model": "command-a",
+MISTRAL = {
+    "model": "mistral-small",
     "messages": [{"role": "user", "content": "Refund order 17"}],
     "tools": [{"type": "function", "function": {"name": "refund", "parameters": SCHEMA}}],
 }
@@ -47,9 +47,9 @@ def test_bedrock_answers_whole_and_in_frames_whose_checksums_hold() -> None:
     frames = [frame for byte in reply.data for frame in cutter.feed(bytes([byte]))]
     assert (b"".join(frames), cutter.rest) == (reply.data, b"")
     assert all(crc32(frame[:-4]) == int.from_bytes(frame[-4:], "big") for frame in frames)
-    assert json.loads(payload_of(frames[-2])) == {"stopReason": "tool_use"}
-    heard = next(each for each in FORMATS if each.name == "Bedrock converse").read_stream(reply.data)
-    assert (heard.said, heard.reason) == ('I look. calls refund({"order": 17})', "tool_use")
+    assert json.loads(get_frame_payload(frames[-2])) == {"stopReason": "tool_use"}
+    heard = next(each for each in FORMATS if each.name == "Bedrock converse").read_streamed_reply(reply.data)
+    assert (heard.text_and_calls, heard.reason) == ('I look. calls refund({"order": 17})', "tool_use")
     assert heard.tokens_in == said["usage"]["inputTokens"]
 
 
@@ -61,23 +61,12 @@ def test_bedrock_has_error_codes_of_its_own_and_refuses_results_without_calls() 
     assert "exceeds the number of toolUse blocks" in ask("/model/m/converse", wrong).get_json()["message"]
 
 
-def test_cohere_answers_whole_and_streamed() -> None:
-    said = ask("/v2/chat", COHERE).get_json()
-    assert said["finish_reason"] == "TOOL_CALL"
-    assert said["message"]["content"] == [{"type": "text", "text": "I look."}]
-    assert said["message"]["tool_calls"][0]["function"] == {"name": "refund", "arguments": '{"order": 17}'}
-    reply = ask("/v2/chat", {**COHERE, "stream": True})
-    heard = next(each for each in FORMATS if each.name == "Cohere chat").read_stream(reply.data)
-    assert (heard.said, heard.reason) == ('I look. calls refund({"order": 17})', "TOOL_CALL")
-    assert heard.tokens_in == said["usage"]["tokens"]["input_tokens"]
-
-
 def test_mistrals_stream_has_whole_calls_and_a_fault_leaves_them_whole() -> None:
     from chaoslab.core.answers import CHAT_ANSWERS
 
     model = lab.scripted(STEPS)
-    model.begin("api.mistral.ai", "p1", lambda _: None)
-    reply = ask("/v1/chat/completions", {**COHERE, "stream": True}, model)
+    model.begin_trial("api.mistral.ai", "p1", lambda _: None)
+    reply = ask("/v1/chat/completions", {**MISTRAL, "stream": True}, model)
     events = [json.loads(line[6:]) for line in reply.text.split("\n\n") if line.startswith("data: {")]
 
     def calls(told: list[Any]) -> list[Any]:
@@ -85,16 +74,16 @@ def test_mistrals_stream_has_whole_calls_and_a_fault_leaves_them_whole() -> None
         return [call["function"] for delta in deltas for call in delta.get("tool_calls") or ()]
 
     assert calls(events) == [{"name": "refund", "arguments": '{"order": 17}'}]
-    said = CHAT_ANSWERS.content_of(events)
+    said = CHAT_ANSWERS.extract_stream_content(events)
     assert said is not None
-    assert calls([*CHAT_ANSWERS.retold(events, said)]) == calls(events)
-    format_ = format_at("api.mistral.ai", "/v1/chat/completions")
+    assert calls([*CHAT_ANSWERS.rewrite_events(events, said)]) == calls(events)
+    format_ = find_format_at_host("api.mistral.ai", "/v1/chat/completions")
     assert format_ is not None
-    assert format_.read_stream(reply.data).said == 'I look. calls refund({"order": 17})'
+    assert format_.read_streamed_reply(reply.data).text_and_calls == 'I look. calls refund({"order": 17})'
 
 
 def test_each_of_several_choices_is_read_whole_and_streamed() -> None:
-    format_ = format_at("api.openai.com", "/v1/chat/completions")
+    format_ = find_format_at_host("api.openai.com", "/v1/chat/completions")
     assert format_ is not None
     call = {"index": 0, "id": "c", "type": "function", "function": {"name": "refund", "arguments": "{}"}}
     told = [
@@ -102,18 +91,18 @@ def test_each_of_several_choices_is_read_whole_and_streamed() -> None:
         {"index": 1, "message": {"content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"},
         {"index": 2, "message": {"content": "No."}, "finish_reason": "length"},
     ]
-    whole = format_.read_whole({"choices": told})
+    whole = format_.read_whole_reply({"choices": told})
     pieces = [
         {"index": 2, "delta": {"content": "N"}}, {"index": 0, "delta": {"content": "Yes."}},
         {"index": 1, "delta": {"tool_calls": [call]}}, {"index": 2, "delta": {"content": "o."}},
         {"index": 0, "delta": {}, "finish_reason": "stop"}, {"index": 2, "delta": {}, "finish_reason": "length"},
     ]  # fmt: skip
     events = [{"choices": [each]} for each in pieces]
-    streamed = format_.read_stream(b"".join(b"data: %s\n\n" % json.dumps(each).encode() for each in events))
-    assert whole.said == streamed.said == "Yes. | calls refund({}) | No."
+    streamed = format_.read_streamed_reply(b"".join(b"data: %s\n\n" % json.dumps(each).encode() for each in events))
+    assert whole.text_and_calls == streamed.text_and_calls == "Yes. | calls refund({}) | No."
     assert (whole.reason, streamed.reason, whole.text, streamed.text) == ("stop", "stop", "Yes.", "Yes.")
-    assert format_.estimated("", b"{}", whole)[1] == format_.estimated("", b"{}", streamed)[1] > 3
-    said = format_.dialog.answers.content_of(events)
+    assert format_.estimate_tokens("", b"{}", whole)[1] == format_.estimate_tokens("", b"{}", streamed)[1] > 3
+    said = format_.dialog.answers.extract_stream_content(events)
     assert said is not None
     assert (said.text, said.calls) == ("Yes.", ())
 
@@ -124,8 +113,6 @@ def test_embeddings_of_like_texts_are_near() -> None:
     vectors = [each["embedding"] for each in told["data"]]
     near, far = (sum(a * b for a, b in zip(vectors[0], other, strict=True)) for other in vectors[1:])
     assert (len(vectors[0]), near > 0.5 > far) == (1536, True)
-    cohere = ask("/v2/embed", {"model": "embed-v4.0", "texts": texts, "output_dimension": 256}).get_json()
-    assert [len(vector) for vector in cohere["embeddings"]["float"]] == [256] * 3
     assert ask("/v1/embeddings", {"model": "m"}).status_code == 400
 
 
@@ -133,7 +120,7 @@ def test_embeddings_of_like_texts_are_near() -> None:
 def upstream() -> Iterator[str]:
     """The address of a scripted model on loopback, which is Mistral's for who asks for chat completions."""
     model = lab.scripted(STEPS * 3)
-    model.begin("api.mistral.ai", "p1", lambda _: None)
+    model.begin_trial("api.mistral.ai", "p1", lambda _: None)
     with on_loopback(model) as url:
         yield url
 
@@ -143,7 +130,7 @@ def test_the_sdk_of_bedrock_meets_faults_at_the_gateway(upstream: str, tmp_path:
     fault = {"fault": "rate_limit", "target": "llm", "calls": [1], "attempts": [1]}
     with standing(tmp_path, [f"llm={upstream}"], fault) as running:
         client = boto3.client(
-            "bedrock-runtime", region_name="us-east-1", endpoint_url=running.url("llm"),
+            "bedrock-runtime", region_name="us-east-1", endpoint_url=running.make_route_url("llm"),
             aws_access_key_id="AKIA" + "A" * 16, aws_secret_access_key="of-a-user",
             config=boto3.session.Config(retries={"max_attempts": 0}),
         )  # fmt: skip
@@ -156,30 +143,19 @@ def test_the_sdk_of_bedrock_meets_faults_at_the_gateway(upstream: str, tmp_path:
         assert {"messageStop": {"stopReason": "end_turn"}} in streamed
         client.close()
     told = history(tmp_path)
-    assert [event.fault for _, event in told.of(FaultWitnessed)] == ["rate_limit"]
-    assert [event.ok for _, event in told.of(CallFinished)] == [False, True, True]
-    assert len([*told.of(Usage)]) == 2
-    assert [*told.of(Effect)] == []
+    assert [event.fault for _, event in told.find_events(FaultWitnessed)] == ["rate_limit"]
+    assert [event.ok for _, event in told.find_events(CallFinished)] == [False, True, True]
+    assert len([*told.find_events(Usage)]) == 2
+    assert [*told.find_events(Effect)] == []
     assert "AKIAAAAA" not in (tmp_path / "latest" / "info.log").read_text()
-
-
-def test_the_sdk_of_cohere_reads_the_answers(upstream: str) -> None:
-    client = pytest.importorskip("cohere").ClientV2("any", base_url=upstream)
-    chat = {key: COHERE[key] for key in ("model", "messages", "tools")}
-    told = [event.type for event in client.chat_stream(**chat)]
-    assert (told[0], told[-1], "tool-call-delta" in told) == ("message-start", "message-end", True)
-    said = client.chat(**{**chat, "messages": [{"role": "user", "content": "And now?"}]})
-    assert said.message.content[0].text == "Order 17 is refunded."
-    vectors = client.embed(model="embed-v4.0", texts=["a"], input_type="search_query", embedding_types=["float"])
-    assert len(vectors.embeddings.float_[0]) == 1024
 
 
 def test_the_sdk_of_mistral_meets_a_fault_in_a_stream(upstream: str, tmp_path: Path) -> None:
     sdk = pytest.importorskip("mistralai.client")
     fault = {"fault": "duplicate_calls", "target": "llm"}
     with standing(tmp_path, [f"llm={upstream}"], fault) as running:
-        client = sdk.Mistral(api_key="any", server_url=running.url("llm"))
-        streamed = client.chat.stream(**{key: COHERE[key] for key in ("model", "messages", "tools")})
+        client = sdk.Mistral(api_key="any", server_url=running.make_route_url("llm"))
+        streamed = client.chat.stream(**{key: MISTRAL[key] for key in ("model", "messages", "tools")})
         calls = [call for event in streamed for call in event.data.choices[0].delta.tool_calls or ()]
     assert "refund" in {call.function.name for call in calls}
-    assert [event.fault for _, event in history(tmp_path).of(FaultWitnessed)] == ["duplicate_calls"]
+    assert [event.fault for _, event in history(tmp_path).find_events(FaultWitnessed)] == ["duplicate_calls"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.model._chat import answer
+from chaoslab.model._chat import answer_conversation
 from tests.model.seven_tools import reply_of, talk
 
 Calls = list[tuple[str, dict[str, Any]]]
@@ -191,6 +191,8 @@ def test_the_web_is_no_help_when_it_speaks_of_something_else() -> None:
 
 def test_without_its_request_the_model_still_tells_what_it_did() -> None:
     call = {"id": "1", "function": {"name": "send_message", "arguments": '{"to": "Ana"}'}}
-    told = answer([{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "{}"}])
+    told = answer_conversation(
+        [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "{}"}]
+    )
     assert "could not finish" in told.content
     assert "send_message" in told.content

@@ -16,7 +16,7 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.runs import Run
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests.seams.lab_parts import SERVERS, Bench, bench, embedded, free_port, open_run, said, site
 from tests.told import Story, told_by
@@ -34,7 +34,7 @@ def with_lab(
 ) -> None:  # fmt: skip
     async def run(url: str, address: str) -> None:
         async with bench(folder, url, plan, {"weather": address}, managers_clock=clock) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 await story(lab)
 
     with SERVERS[server]() as url, site(lambda _: said({"temp": 21})) as weather:
@@ -56,7 +56,7 @@ def on_lab(
 def another(lab: Bench, upstream: str = "") -> Run:
     """A second run of the same lab, which is open."""
     run = Run.create(lab.run.folder.parent, now=lab.run.now)
-    open_run(lab.state, run.name, Plan(1), {"weather": upstream or lab.toxiproxy.get("weather").upstream})
+    open_run(lab.state, run.name, Plan(1), {"weather": upstream or lab.toxiproxy.fetch_proxy("weather").upstream})
     return run
 
 
@@ -67,7 +67,7 @@ def turn_away(lab: Bench, proxy: str) -> None:
 
 
 def end(lab: Bench, run: Run) -> None:
-    control = Control(lab.state)
+    control = ControlDatabase(lab.state)
     control.end_run(run.name)
     control.close()
 

@@ -8,7 +8,7 @@ import pytest
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import AttemptRef, FaultArmed, FaultHealed, FaultWitnessed, PromptFinished, PromptStarted
-from chaoslab.proxy_manager.figures import Figures
+from chaoslab.proxy_manager.figures import RunMetrics
 from chaoslab.record.runs import Run
 from tests.reports.fake_run import FakeRun
 
@@ -24,12 +24,12 @@ def values(text: str) -> dict[str, float]:
 def test_the_figures_are_those_of_the_report(tmp_path: Path) -> None:
     folder = FakeRun(tmp_path / "logs" / "run", prompts=30, chance=0.4).write()
     assert folder.name == "run"
-    report = RunReport.read(folder)
-    outcomes = Counter(report.outcomes.values())
+    report = RunReport.from_folder(folder)
+    outcomes = Counter(report.outcomes_by_trial.values())
     overall = report.recovery.value.overall
-    figures = Figures(tmp_path / "logs")
+    figures = RunMetrics(tmp_path / "logs")
     for _ in range(2):  # the second scrape finds nothing new
-        found = values(figures.text(["run"], lanes=2))
+        found = values(figures.render_text(["run"], lanes=2))
     assert {n: v for n, v in found.items() if "trials_total" in n} == {
         f'chaoslab_trials_total{{outcome="{outcome}"}}': count for outcome, count in outcomes.items()
     }
@@ -41,10 +41,10 @@ def test_the_figures_are_those_of_the_report(tmp_path: Path) -> None:
 
 def test_a_run_that_ended_before_the_first_scrape_counts_and_only_once(tmp_path: Path) -> None:
     folder = FakeRun(tmp_path / "logs" / "run", prompts=5, chance=0.4).write()
-    trials = len(RunReport.read(folder).outcomes)
-    figures = Figures(tmp_path / "logs")
+    trials = len(RunReport.from_folder(folder).outcomes_by_trial)
+    figures = RunMetrics(tmp_path / "logs")
     for _ in range(2):
-        found = values(figures.text([], lanes=0, served=["run"]))
+        found = values(figures.render_text([], lanes=0, served=["run"]))
         assert sum(v for n, v in found.items() if "trials_total" in n) == trials
         assert (found["chaoslab_runs"], found["chaoslab_agent_up"]) == (0, 0)
     figures.close()
@@ -52,12 +52,12 @@ def test_a_run_that_ended_before_the_first_scrape_counts_and_only_once(tmp_path:
 
 def test_a_trial_counts_when_its_lanes_are_down_and_the_agent_is_up_while_it_writes(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now="2026-06-01T09:00:00Z")
-    figures = Figures(tmp_path)
+    figures = RunMetrics(tmp_path)
 
     def told(name: str) -> float:
-        return values(figures.text([run.name], lanes=0)).get(f"chaoslab_{name}", 0.0)
+        return values(figures.render_text([run.name], lanes=0)).get(f"chaoslab_{name}", 0.0)
 
-    with run.log("info") as info, run.log("manager") as manager:
+    with run.open_log("info") as info, run.open_log("manager") as manager:
         info.write(PromptStarted(prompt_index=1, prompt="?"), trial="p1.r1")
         manager.write(FaultArmed(fault="latency", injection="wire", at=AT, lane="lane.1"), trial="p1.r1")
         ended = PromptFinished(
@@ -69,7 +69,7 @@ def test_a_trial_counts_when_its_lanes_are_down_and_the_agent_is_up_while_it_wri
         manager.write(FaultWitnessed(fault="latency", injection="wire", at=AT, evidence="late"), trial="p1.r1")
         manager.write(FaultHealed(fault="latency", injection="wire", at=AT), trial="p1.r1")
         assert told('faults_total{fault="latency",target="search",stage="witnessed"}') == 1
-        assert sum(v for n, v in values(figures.text([run.name], lanes=0)).items() if "trials_total" in n) == 1
+        assert sum(v for n, v in values(figures.render_text([run.name], lanes=0)).items() if "trials_total" in n) == 1
     shutil.rmtree(run.folder)
     assert told("agent_up") == 0, "a folder that is gone ends no scrape"
     figures.close()

@@ -27,7 +27,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import PAUSED
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.wire.proxies import ToxicInfo
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
@@ -49,23 +49,23 @@ from tests.seams.lab_parts import NOW, SERVERS, Bench, bench, embedded, eventual
 
 @on_lab(always("latency", **SLOW), servers=SERVERS)
 async def test_a_lane_is_made_for_one_call_and_goes_with_it(lab: Bench) -> None:
-    row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     assert (answer.state, answer.rolled) == ("armed", ["wire"])
     (name,) = lab.lanes_left()
-    held = lab.toxiproxy.get(name)
+    held = lab.toxiproxy.fetch_proxy(name)
     assert held.listen == f"{answer.host}:{answer.port}"
-    assert held.upstream == lab.toxiproxy.get("weather").upstream
+    assert held.upstream == lab.toxiproxy.fetch_proxy("weather").upstream
     attributes = {"latency": 50, "jitter": 0}
     (slow,) = held.toxics().values()
     assert not ToxicInfo("latency_downstream", "latency", "downstream", 1.0, attributes).differs_from(slow)
     (shown,) = lab.manager.status()["lanes"]
     assert shown == {"lane": name, "fault": "latency", "target": "weather", "trial": "p1.r1"}
-    lab.seam.lanes.done(row, seen(0.06))
+    lab.seam.lanes.report_observation(row, seen(0.06))
     history = lab.history()
     assert lab.lanes_left() == []
     order = [r.event.kind for r in history.records if r.writer == "manager"]
     assert order == ["fault_scheduled", "fault_armed", "fault_injected", "fault_witnessed", "fault_healed"]
-    (armed,) = [e for _, e in history.of(events.FaultArmed)]
+    (armed,) = [e for _, e in history.find_events(events.FaultArmed)]
     assert (armed.lane, armed.request_id, armed.injection) == (name, "id1", "wire")
     stages = dict.fromkeys(("armed", "healed", "injected", "scheduled", "witnessed"), 1)
     assert lab.manager.status()["wire_faults"] == {"latency": stages}
@@ -79,20 +79,20 @@ def test_all_faults_that_hit_a_call_stand_on_its_one_lane(tmp_path: Path, server
     cut = Injection("cut", (Choice("timeout", 1.0, {"after_s": 0.5, "stream": "upstream"}),), ("weather",), calls=(1,))
 
     async def story(lab: Bench) -> None:
-        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         (name,) = lab.lanes_left()
         assert answer.rolled == ["late", "later", "cut"]
-        assert [(t.name, t.type, t.stream) for t in lab.toxiproxy.get(name).toxics().values()] == [
+        assert [(t.name, t.type, t.stream) for t in lab.toxiproxy.fetch_proxy(name).toxics().values()] == [
             ("timeout_upstream", "timeout", "upstream"),
             ("latency_downstream", "latency", "downstream"),
             ("latency_downstream_2", "latency", "downstream"),
         ]
         assert lab.manager.status()["lanes"][0]["fault"] == "latency and latency and timeout"
-        lab.seam.lanes.done(row, seen(0.5, error="closed"))
+        lab.seam.lanes.report_observation(row, seen(0.5, error="closed"))
         history = lab.history()
-        assert [e.injection for _, e in history.of(events.FaultArmed)] == ["late", "later", "cut"]
-        assert [e.injection for _, e in history.of(events.FaultWitnessed)] == ["cut"]
-        assert [e.masked_by for _, e in history.of(events.FaultHealed)] == ["timeout", "timeout", ""]
+        assert [e.injection for _, e in history.find_events(events.FaultArmed)] == ["late", "later", "cut"]
+        assert [e.injection for _, e in history.find_events(events.FaultWitnessed)] == ["cut"]
+        assert [e.masked_by for _, e in history.find_events(events.FaultHealed)] == ["timeout", "timeout", ""]
         assert lab.lanes_left() == []
 
     with_lab(tmp_path, Plan(1, (late, later, cut)), story, server=server)
@@ -108,16 +108,16 @@ def test_a_fault_that_goes_on_stands_for_all_its_calls_on_kept_connections(tmp_p
             wanted = Request(TrialId(lab.run.name, 1), "weather", "current_weather", n, ("current_weather", str(n)))
             assert (await lab.get(wanted)).status_code == 200
         history = lab.history()
-        lanes = {e.lane for _, e in history.of(events.FaultArmed)}
+        lanes = {e.lane for _, e in history.find_events(events.FaultArmed)}
         assert len(lanes) == 1
         assert lab.lanes_left() == list(lanes)
-        assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [True] * 3
-        assert len(list(history.of(events.FaultWitnessed))) == 3
+        assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [True] * 3
+        assert len(list(history.find_events(events.FaultWitnessed))) == 3
         other = Call("weather", "current_weather", "p2.r1", 1, 1, "id2")
-        row, answer = await lab.seam.lanes.ask(other, deadline_s=2.0)
+        row, answer = await lab.seam.lanes.request_lane(other, deadline_s=2.0)
         assert answer.stands
         assert lanes.isdisjoint(lab.lanes_left()), "nothing of a trial stays for the next"
-        lab.seam.lanes.done(row, seen(0.06))
+        lab.seam.lanes.report_observation(row, seen(0.06))
 
     with_lab(tmp_path, Plan(1, (lasting,)), story, server=server)
 
@@ -128,8 +128,8 @@ def test_a_lane_that_stood_and_is_gone_is_made_anew(tmp_path: Path) -> None:
     async def story(lab: Bench) -> None:
         rows = []
         for request in (1, 2):
-            row, _ = await lab.seam.lanes.ask(Call("weather", "w", "p1.r1", request, 1), deadline_s=2.0)
-            lab.seam.lanes.done(row, seen(0.06))
+            row, _ = await lab.seam.lanes.request_lane(Call("weather", "w", "p1.r1", request, 1), deadline_s=2.0)
+            lab.seam.lanes.report_observation(row, seen(0.06))
             rows.append(lab.lanes_left())
             lab.history()
             lab.toxiproxy.destroy(rows[-1][0])
@@ -146,9 +146,9 @@ def test_the_row_carries_the_occasion_so_the_manager_needs_no_memory(tmp_path: P
         async def state(city: str, times: int) -> str:
             met = {"twice": {"injection": "twice", "times": times, "since_s": 0.0, "in_a_row": 1}}
             occasion = {"turn": 1, "in_turn": 1, "elapsed_s": 3.0, "arguments": {"city": city}, "met": met}
-            row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0, occasion=occasion)
+            row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0, occasion=occasion)
             if answer.state == "armed":
-                lab.seam.lanes.done(row, seen(0.06))
+                lab.seam.lanes.report_observation(row, seen(0.06))
             return answer.state
 
         asked = [("Oslo", 0), ("Oslo", 1), ("Oslo", 2), ("Rome", 0), ("Oslo", 0)]
@@ -159,51 +159,51 @@ def test_the_row_carries_the_occasion_so_the_manager_needs_no_memory(tmp_path: P
 
 @on_lab(always("latency", **SLOW))
 async def test_what_the_caller_did_not_meet_is_not_witnessed(lab: Bench) -> None:
-    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-    lab.seam.lanes.done(row, seen(0.01))
+    row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
+    lab.seam.lanes.report_observation(row, seen(0.01))
     history = lab.history()
-    assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [False]
-    assert not list(history.of(events.FaultWitnessed))
-    assert not list(history.of(events.FaultInjected))
+    assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [False]
+    assert not list(history.find_events(events.FaultWitnessed))
+    assert not list(history.find_events(events.FaultInjected))
 
 
 @on_lab(always("latency", **SLOW))
 async def test_a_pause_rolls_no_dice_and_a_resume_rolls_the_same_ones(lab: Bench) -> None:
     lab.manager.paused.set()
-    _, clear = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    _, clear = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     assert (clear.state, clear.rolled) == ("clear", [])
     assert lab.manager.status()["paused"] is True
     lab.manager.paused.clear()
-    row, armed = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, armed = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     assert armed.state == "armed"
-    lab.seam.lanes.done(row, seen(0.06))
+    lab.seam.lanes.report_observation(row, seen(0.06))
 
 
 @on_lab(always("latency", **SLOW))
 async def test_its_lever_in_the_runs_folder_takes_back_what_is_armed_and_arms_nothing(lab: Bench) -> None:
-    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     assert len(lab.lanes_left()) == 1
     lever = lab.run.folder / PAUSED
-    levers.pull(lever, "Ann paused it")
+    levers.write_stop_file(lever, "Ann paused it")
     eventually(lambda: lab.lanes_left() == [])
-    lab.seam.lanes.done(row, seen(0.01))
-    _, clear = await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
+    lab.seam.lanes.report_observation(row, seen(0.01))
+    _, clear = await lab.seam.lanes.request_lane(replace(CALL, request=2), deadline_s=2.0)
     assert clear.state == "clear"
-    (held,) = (event for _, event in lab.history().of(events.FaultHeldBack))
+    (held,) = (event for _, event in lab.history().find_events(events.FaultHeldBack))
     assert (held.at.request, held.limit) == (2, f"lever {lever}: Ann paused it")
-    levers.release(lever)
+    levers.remove_stop_file(lever)
     said_so = "the proxy manager makes faults again: its lever was released"
-    eventually(lambda: said_so in [event.message for _, event in lab.history().of(events.LabWarning)])
-    row, armed = await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
+    eventually(lambda: said_so in [event.message for _, event in lab.history().find_events(events.LabWarning)])
+    row, armed = await lab.seam.lanes.request_lane(replace(CALL, request=3), deadline_s=2.0)
     assert armed.state == "armed"
-    lab.seam.lanes.done(row, seen(0.06))
-    told = [event.message for _, event in lab.history().of(events.LabWarning)]
+    lab.seam.lanes.report_observation(row, seen(0.06))
+    told = [event.message for _, event in lab.history().find_events(events.LabWarning)]
     assert "the proxy manager makes no fault: Ann paused it" in told
 
 
 @on_lab(always("latency", **SLOW))
 async def test_a_pause_takes_back_what_is_armed(lab: Bench) -> None:
-    await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     lab.manager.paused.set()
     eventually(lambda: lab.lanes_left() == [])
     lab.manager.paused.clear()
@@ -212,29 +212,31 @@ async def test_a_pause_takes_back_what_is_armed(lab: Bench) -> None:
 @on_lab(always("latency", **SLOW))
 async def test_a_target_that_no_injection_covers_is_not_rolled_for(lab: Bench) -> None:
     for asked in (1, 2):
-        _, answer = await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", asked, 1), deadline_s=2.0)
+        _, answer = await lab.seam.lanes.request_lane(
+            Call("movies", "search_movies", "p1.r1", asked, 1), deadline_s=2.0
+        )
         assert (answer.state, answer.rolled) == ("clear", [])
         assert lab.manager.status()["calls"] == asked
 
 
 @on_lab(always("refused"), servers=SERVERS)
 async def test_refused_is_one_disabled_proxy_that_stays(lab: Bench) -> None:
-    row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     assert answer.port == lab.manager.places.refused_port
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(answer.host, answer.port)
-    lab.seam.lanes.done(row, seen(0.001, error="refused"))
-    assert [e.evidence for _, e in lab.history().of(events.FaultWitnessed)] == ["connection refused"]
-    assert lab.toxiproxy.get("refused").enabled is False
+    lab.seam.lanes.report_observation(row, seen(0.001, error="refused"))
+    assert [e.evidence for _, e in lab.history().find_events(events.FaultWitnessed)] == ["connection refused"]
+    assert lab.toxiproxy.fetch_proxy("refused").enabled is False
 
 
 @on_lab(always("refused"))
 async def test_a_fault_that_cannot_be_armed_ends_the_experiment(lab: Bench) -> None:
-    lab.toxiproxy.get("refused").enable()
+    lab.toxiproxy.fetch_proxy("refused").enable()
     with pytest.raises(LabDown, match="could not be armed: the proxy 'refused' has been enabled by somebody else"):
-        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     assert "enabled by somebody else" in lab.manager.health().trouble
-    assert not list(lab.history().of(events.FaultArmed))
+    assert not list(lab.history().find_events(events.FaultArmed))
 
 
 def test_a_new_run_reaps_what_lost_its_owner_and_nothing_else(tmp_path: Path) -> None:
@@ -257,16 +259,17 @@ def test_a_lane_whose_agent_was_killed_goes_when_its_lease_runs_out(tmp_path: Pa
     clock = Ahead()
 
     async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         assert len(lab.lanes_left()) == 1
         clock.by_s = 50
-        await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
+        await lab.seam.lanes.request_lane(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
         assert len(lab.lanes_left()) == 1
         clock.by_s = 70
         eventually(lambda: not lab.lanes_left())
-        eventually(lambda: [e.witnessed for _, e in lab.history().of(events.FaultHealed)] == [False])  # a moment later
-        lab.seam.lanes.done(row, seen(0.06))  # it lives after all
-        assert [e.witnessed for _, e in lab.history().of(events.FaultHealed)] == [False]
+        # a moment later
+        eventually(lambda: [e.witnessed for _, e in lab.history().find_events(events.FaultHealed)] == [False])
+        lab.seam.lanes.report_observation(row, seen(0.06))  # it lives after all
+        assert [e.witnessed for _, e in lab.history().find_events(events.FaultHealed)] == [False]
         assert lab.manager.health() == Health()
 
     with_lab(tmp_path, always("latency", **SLOW), story, clock=clock)
@@ -277,7 +280,7 @@ def test_a_manager_that_stops_takes_its_lanes_down(tmp_path: Path) -> None:
 
     async def run(url: str, address: str) -> None:
         async with bench(tmp_path, url, always("latency", **SLOW), {"weather": address}) as lab:
-            await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+            await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
             left.extend(lab.lanes_left())
         with ToxiproxyServer(url) as toxiproxy:
             assert not [name for name in toxiproxy.proxies() if name.startswith("lane.")]
@@ -365,16 +368,16 @@ def test_what_other_threads_are_told_of_is_changed_and_gone_through_under_the_lo
         experiment = manager._runs[lab.run.name]
         experiment.lanes = lock.watched("lanes", experiment.lanes)
         second = another(lab)
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         assert len(manager.status()["lanes"]) == 1
-        lab.seam.lanes.done(row, seen(0.06))
+        lab.seam.lanes.report_observation(row, seen(0.06))
         lab.history()
-        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         clock.by_s = 70
         eventually(lambda: not manager.status()["lanes"])
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         (lab.run.folder / "manager.log").unlink()
-        lab.seam.lanes.done(row, seen(0.06))
+        lab.seam.lanes.report_observation(row, seen(0.06))
         eventually(lambda: not manager.status()["lanes"])
         end(lab, second)
         eventually(lambda: manager.status()["runs"] == [lab.run.name])
@@ -395,8 +398,8 @@ def test_how_long_it_took_to_arm_a_fault_is_told_to_the_microsecond(tmp_path: Pa
             return self.steps * step_s
 
     async def story(lab: Bench) -> None:
-        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-        (armed,) = [e for _, e in History.read(lab.run.folder).of(events.FaultArmed)]
+        await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
+        (armed,) = [e for _, e in History.read(lab.run.folder).find_events(events.FaultArmed)]
         assert armed.took_s in {round(steps * step_s, 6) for steps in range(1000)}
 
     with_lab(tmp_path, always("latency", **SLOW), story, clock=Stepping())
@@ -407,8 +410,8 @@ async def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(
     told: list[str] = []
     lab.manager.tell = told.append
     for number, took_s in ((1, 0.06), (2, 0.01)):
-        row, _ = await lab.seam.lanes.ask(replace(CALL, request=number, attempt=number), deadline_s=2.0)
-        lab.seam.lanes.done(row, seen(took_s))
+        row, _ = await lab.seam.lanes.request_lane(replace(CALL, request=number, attempt=number), deadline_s=2.0)
+        lab.seam.lanes.report_observation(row, seen(took_s))
     lab.history()
     lab.toxiproxy.destroy("weather")
     eventually(lambda: lab.manager.health() == Health(epoch=1))
@@ -447,7 +450,7 @@ def test_an_idle_loop_looks_less_often_until_there_is_a_call(tmp_path: Path, mon
     async def story(lab: Bench) -> None:
         eventually(lambda: waits_s[-1:] == [0.01])
         idle = len(waits_s)
-        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         eventually(lambda: 0.001 in waits_s[idle:])
 
     with_lab(tmp_path, Plan(1), story, clock=Noting())
@@ -475,14 +478,14 @@ def test_a_loop_looks_after_its_state_and_proxies_twice_a_second_and_naps_longer
     runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, checked_s, looked_s = Counted(), list[float](), list[float]()
-    monkeypatch.setattr(Control, "check_place", lambda _: checked_s.append(clock.now_s))
+    monkeypatch.setattr(ControlDatabase, "check_file_in_place", lambda _: checked_s.append(clock.now_s))
     with a_manager(tmp_path, clock=clock) as manager:
-        monkeypatch.setattr(manager._standing, "look", lambda: looked_s.append(clock.now_s))
+        monkeypatch.setattr(manager._standing, "repair_missing", lambda: looked_s.append(clock.now_s))
 
         def lives() -> None:
             if runs and len(clock.naps_s) == 1:
-                run, control = Run.create(tmp_path / "logs", now=NOW), Control(tmp_path / "state.db")
-                control.open_run(run.name, plan=Plan(1).to_json(), targets={})
+                run, control = Run.create(tmp_path / "logs", now=NOW), ControlDatabase(tmp_path / "state.db")
+                control.request_run_setup(run.name, plan=Plan(1).to_json(), targets={})
                 control.close()
             if clock.now_s > 4.0:
                 manager.stopping.set()
@@ -501,22 +504,22 @@ def test_a_loop_looks_after_its_state_and_proxies_twice_a_second_and_naps_longer
 def test_a_manager_that_stops_lets_go_of_its_logs_and_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held: list[Control] = []
-    fresh = Control.fresh
+    held: list[ControlDatabase] = []
+    fresh = ControlDatabase.open_fresh
 
-    def noted(path: Path, **named: str) -> Control:
+    def noted(path: Path, **named: str) -> ControlDatabase:
         held.append(fresh(path, **named))
         return held[-1]
 
-    monkeypatch.setattr(Control, "fresh", noted)
+    monkeypatch.setattr(ControlDatabase, "open_fresh", noted)
     clock = Counted()
     with a_manager(tmp_path, clock=clock) as manager:
         logs: list[Any] = []
 
         def lives() -> None:
             if len(clock.naps_s) == 1:
-                run, control = Run.create(tmp_path / "logs", now=NOW), Control(tmp_path / "state.db")
-                control.open_run(run.name, plan=Plan(1).to_json(), targets={})
+                run, control = Run.create(tmp_path / "logs", now=NOW), ControlDatabase(tmp_path / "state.db")
+                control.request_run_setup(run.name, plan=Plan(1).to_json(), targets={})
                 control.close()
             elif manager._runs or len(clock.naps_s) > 1000:
                 logs.extend(each.log for each in manager._runs.values())
@@ -526,7 +529,7 @@ def test_a_manager_that_stops_lets_go_of_its_logs_and_of_the_state(
         manager.serve()
     assert [log._file.closed for log in logs] == [True]
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        held[0].ended_runs()
+        held[0].list_ended_runs()
 
 
 def test_a_manager_without_a_usable_state_says_so_and_not_that_it_has_yet_to_begin(tmp_path: Path) -> None:
@@ -541,7 +544,7 @@ def test_a_manager_without_a_usable_state_says_so_and_not_that_it_has_yet_to_beg
 
 def test_a_loop_that_a_lost_log_ends_says_so_to_whoever_asks(tmp_path: Path) -> None:
     class Unwritten(Manager):
-        def _tick(self, control: Control) -> bool:  # noqa: ARG002
+        def _handle_runs_and_calls(self, control: ControlDatabase) -> bool:  # noqa: ARG002
             raise LogLost("manager.log cannot be written")
 
     with a_manager(tmp_path, kind=Unwritten) as manager:
@@ -552,10 +555,10 @@ def test_a_loop_that_a_lost_log_ends_says_so_to_whoever_asks(tmp_path: Path) -> 
 
 @on_lab(Plan(1))
 async def test_a_run_that_cannot_be_opened_says_why(lab: Bench) -> None:
-    control = Control(lab.state)
-    control.open_run("nobody-made-me", plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:1"})
-    eventually(lambda: control.run_state("nobody-made-me")[0] == "failed")
-    assert "no run is called 'nobody-made-me'" in control.run_state("nobody-made-me")[1]
+    control = ControlDatabase(lab.state)
+    control.request_run_setup("nobody-made-me", plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:1"})
+    eventually(lambda: control.get_run_state("nobody-made-me")[0] == "failed")
+    assert "no run is called 'nobody-made-me'" in control.get_run_state("nobody-made-me")[1]
     control.close()
     assert lab.manager.health().trouble == ""
 
@@ -572,11 +575,13 @@ async def test_a_run_that_cannot_be_opened_says_why(lab: Bench) -> None:
 async def test_a_plan_that_cannot_be_carried_out_here_is_refused_before_the_first_call(
     lab: Bench, *, choice: Choice, why: str
 ) -> None:
-    run, control = Run.create(lab.run.folder.parent, now=lab.run.now), Control(lab.state)
+    run, control = Run.create(lab.run.folder.parent, now=lab.run.now), ControlDatabase(lab.state)
     plan = Plan(1, (Injection("mine", (choice,), ("weather",)),))
-    control.open_run(run.name, plan=plan.to_json(), targets={"weather": lab.toxiproxy.get("weather").upstream})
-    eventually(lambda: control.run_state(run.name)[0] != "asked")
-    state, said = control.run_state(run.name)
+    control.request_run_setup(
+        run.name, plan=plan.to_json(), targets={"weather": lab.toxiproxy.fetch_proxy("weather").upstream}
+    )
+    eventually(lambda: control.get_run_state(run.name)[0] != "asked")
+    state, said = control.get_run_state(run.name)
     assert state == "failed"
     assert why in said
     control.close()
@@ -597,7 +602,7 @@ def test_a_dead_toxiproxy_is_waited_for_and_then_said(tmp_path: Path) -> None:
             eventually(lambda: not lab.manager.health().recovering)
             assert lab.manager.health().trouble == f"Toxiproxy at {url} is gone: it did not answer for 10 s"
             with pytest.raises(LabDown, match=f"Toxiproxy at {url} is gone"):
-                await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+                await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         finally:
             await at_work.__aexit__(None, None, None)
 
@@ -631,17 +636,17 @@ def test_a_toxiproxy_that_takes_long_to_delete_a_lane_is_waited_for(
     """The real one does while the lane dials an upstream that is no more; nothing of the lab stands still for it."""
 
     async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         with held_up(monkeypatch, HTTPAdapter, "send") as called, monkeypatch.context() as patch:
             patch.setattr(manager_module, "SLOW_S", 0.02)
             patch.setattr(manager_module, "STILL_S", 0.1)
-            lab.seam.lanes.done(row, seen(0.06))
+            lab.seam.lanes.report_observation(row, seen(0.06))
             assert await asyncio.to_thread(called.wait, 20.0)
             for _ in range(8):  # longer than STILL_S
                 assert await asyncio.to_thread(lab.manager.health) == Health(recovering=True)
         eventually(lambda: lab.manager.health() == Health())
-        assert len(list(lab.history().of(events.FaultHealed))) == 1
-        assert not list(lab.history().of(events.CallDisturbed))
+        assert len(list(lab.history().find_events(events.FaultHealed))) == 1
+        assert not list(lab.history().find_events(events.CallDisturbed))
 
     with_lab(tmp_path, always("latency", **SLOW), story)
 
@@ -671,7 +676,7 @@ def test_a_loop_is_given_five_seconds_and_half_a_second_when_it_waits_for_toxipr
     clock = Stepping()
 
     async def story(lab: Bench) -> None:
-        with held_up(monkeypatch, Manager, "_tick") as called:
+        with held_up(monkeypatch, Manager, "_handle_runs_and_calls") as called:
             assert await asyncio.to_thread(called.wait, 20.0)
             toxiproxy: Any = lab.manager._toxiproxy
             toxiproxy.waiting = waiting
@@ -687,7 +692,7 @@ def test_a_loop_that_stands_still_by_itself_is_said(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(manager_module, "STILL_S", 0.1)
 
     async def story(lab: Bench) -> None:
-        with held_up(monkeypatch, Manager, "_tick") as called:
+        with held_up(monkeypatch, Manager, "_handle_runs_and_calls") as called:
             assert await asyncio.to_thread(called.wait, 20.0)
             assert lab.manager.health() == Health("the proxy manager's loop stands still")
 
@@ -699,7 +704,7 @@ def test_who_asks_while_the_loop_ends_hears_why_and_not_that_it_stands_still(tmp
     heard: list[Health] = []
 
     class Ending(Manager):
-        def _tick(self, control: Control) -> bool:  # noqa: ARG002
+        def _handle_runs_and_calls(self, control: ControlDatabase) -> bool:  # noqa: ARG002
             asking.start()
             eventually(lambda: bool(self._wants_reconciled))
             if ends == "lost":
@@ -719,20 +724,20 @@ def test_who_asks_while_the_loop_ends_hears_why_and_not_that_it_stands_still(tmp
 
 @on_lab(Plan(1))
 async def test_another_plan_holds_from_the_first_call_that_has_its_number(lab: Bench) -> None:
-    with contextlib.closing(Control(lab.state)) as control:
+    with contextlib.closing(ControlDatabase(lab.state)) as control:
         control.set_plan(lab.run.name, always("latency", **SLOW).to_json())
     for occasion, state in (({}, "clear"), ({"plan": 2}, "armed"), ({"plan": 2}, "armed")):
-        row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0, occasion=occasion)
+        row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0, occasion=occasion)
         assert answer.state == state
-        lab.seam.lanes.done(row, seen(0.06))
+        lab.seam.lanes.report_observation(row, seen(0.06))
 
 
 @on_lab(Plan(1))
 async def test_what_is_taken_down_by_hand_is_made_anew_and_told(lab: Bench) -> None:
     lab.toxiproxy.destroy("weather")
     eventually(lambda: lab.manager.health() == Health(epoch=1))  # it may be mending already when it is asked
-    assert lab.toxiproxy.get("weather").listen.endswith(f":{lab.manager.places.proxy_ports['weather']}")
-    (told,) = [e for _, e in lab.history().of(events.LabDisturbed)]
+    assert lab.toxiproxy.fetch_proxy("weather").listen.endswith(f":{lab.manager.places.proxy_ports['weather']}")
+    (told,) = [e for _, e in lab.history().find_events(events.LabDisturbed)]
     assert (told.what, told.lanes, told.epoch) == ("weather had been taken down", [], 1)
 
 
@@ -741,11 +746,12 @@ async def test_a_clean_proxy_that_has_become_anothers_is_no_lab_of_ours(lab: Ben
     turn_away(lab, "weather")
     assert "'weather' on the Toxiproxy" in lab.manager.health().trouble
     with pytest.raises(LabDown, match=r"is another's: it listens on .* for 127.0.0.1:9"):
-        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-    control = Control(lab.state)
-    row = control.ask(lab.run.name, CALL, deadline_s=2.0)  # and who does not ask after the manager is told too
-    eventually(lambda: control.answer(row) is not None)
-    answer = control.answer(row)
+        await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
+    control = ControlDatabase(lab.state)
+    # and who does not ask after the manager is told too
+    row = control.request_call_address(lab.run.name, CALL, deadline_s=2.0)
+    eventually(lambda: control.get_call_answer(row) is not None)
+    answer = control.get_call_answer(row)
     assert answer is not None
     assert (answer.state, "is another's" in answer.error) == ("failed", True)
     control.end_run(lab.run.name)
@@ -764,9 +770,9 @@ async def test_a_second_run_of_the_same_lab_shares_the_proxies_and_cuts_nothing(
     writer.close()
     await writer.wait_closed()
     third = Run.create(lab.run.folder.parent, now=lab.run.now)
-    control = Control(lab.state)
-    control.open_run(third.name, plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:9"})
-    eventually(lambda: control.run_state(third.name)[0] == "failed")
-    assert f"for {lab.toxiproxy.get('weather').upstream}; end that lab" in control.run_state(third.name)[1]
+    control = ControlDatabase(lab.state)
+    control.request_run_setup(third.name, plan=Plan(1).to_json(), targets={"weather": "127.0.0.1:9"})
+    eventually(lambda: control.get_run_state(third.name)[0] == "failed")
+    assert f"for {lab.toxiproxy.fetch_proxy('weather').upstream}; end that lab" in control.get_run_state(third.name)[1]
     control.close()
     assert lab.manager.health() == Health()

@@ -14,7 +14,7 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager import manager as manager_module
 from chaoslab.record.runs import Run
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError
 from tests.proxy_manager.manager_parts import CALL, SLOW, Ahead, always, another, end, on_lab, seen, turn_away, with_lab
@@ -64,7 +64,7 @@ async def test_a_fault_is_armed_anew_twice_where_toxiproxy_was_restarted_and_els
     lab: Bench, *, fails: list[Callable[[Bench], ToxiproxyError]], end: str, tries: int, trouble: str
 ) -> None:
     arming: Any = lab.manager._arming
-    real, left, tried = arming.arm, list(fails), list[object]()
+    real, left, tried = arming.make_lane_for_call, list(fails), list[object]()
 
     def arm(*given: object) -> object:
         tried.append(given)
@@ -72,9 +72,9 @@ async def test_a_fault_is_armed_anew_twice_where_toxiproxy_was_restarted_and_els
             raise left.pop(0)(lab)
         return real(*given)
 
-    arming.arm = arm
+    arming.make_lane_for_call = arm
     try:
-        _, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        _, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         ended = answer.state
     except LabDown as down:
         ended = str(down)
@@ -93,7 +93,7 @@ def test_a_lane_is_lost_when_toxiproxy_cannot_be_asked_about_it_twice(
     fault: str, fails: int, lost: bool, tmp_path: Path
 ) -> None:
     async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         left = ["the connection was cut"] * fails
         toxiproxy: Any = lab.manager._toxiproxy
 
@@ -105,11 +105,11 @@ def test_a_lane_is_lost_when_toxiproxy_cannot_be_asked_about_it_twice(
 
             return asks
 
-        toxiproxy.destroy, toxiproxy.get = cut(toxiproxy.destroy), cut(toxiproxy.get)
-        lab.seam.lanes.done(row, {"latency": seen(0.06), "refused": seen(0.001, error="refused")}[fault])
+        toxiproxy.destroy, toxiproxy.fetch_proxy = cut(toxiproxy.destroy), cut(toxiproxy.fetch_proxy)
+        lab.seam.lanes.report_observation(row, {"latency": seen(0.06), "refused": seen(0.001, error="refused")}[fault])
         history = lab.history()
-        assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [not lost]
-        assert len(list(history.of(events.CallDisturbed))) == lost
+        assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [not lost]
+        assert len(list(history.find_events(events.CallDisturbed))) == lost
         assert lab.manager.health() == Health()
 
     with_lab(tmp_path, always(fault, **PARAMS[fault]), story)
@@ -117,7 +117,7 @@ def test_a_lane_is_lost_when_toxiproxy_cannot_be_asked_about_it_twice(
 
 @on_lab(always("latency", **SLOW))
 async def test_a_lane_that_cannot_be_deleted_is_trouble_and_its_fault_was_met(lab: Bench) -> None:
-    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     asked: list[str] = []
 
     def refuses(name: str) -> None:
@@ -126,9 +126,9 @@ async def test_a_lane_that_cannot_be_deleted_is_trouble_and_its_fault_was_met(la
 
     toxiproxy: Any = lab.manager._toxiproxy
     toxiproxy.destroy = refuses
-    lab.seam.lanes.done(row, seen(0.06))
+    lab.seam.lanes.report_observation(row, seen(0.06))
     history = lab.history()
-    assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [True]
+    assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [True]
     assert asked == lab.lanes_left()  # once
     assert lab.manager.health().trouble == "no (HTTP 500)"
     del toxiproxy.destroy
@@ -136,7 +136,7 @@ async def test_a_lane_that_cannot_be_deleted_is_trouble_and_its_fault_was_met(la
 
 @on_lab(always("latency", **SLOW))
 async def test_a_lane_that_is_known_to_be_lost_is_not_asked_about(lab: Bench) -> None:
-    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     (lane,) = lab.lanes_left()
     for name in (lane, "weather"):
         lab.toxiproxy.destroy(name)
@@ -144,9 +144,11 @@ async def test_a_lane_that_is_known_to_be_lost_is_not_asked_about(lab: Bench) ->
     asked: list[str] = []
     toxiproxy: Any = lab.manager._toxiproxy
     toxiproxy.destroy = asked.append
-    lab.seam.lanes.done(row, seen(0.06))
+    lab.seam.lanes.report_observation(row, seen(0.06))
     history = lab.history()
-    assert [e.why for _, e in history.of(events.CallDisturbed)] == [f"its lane {lane} was lost before it was over"]
+    assert [e.why for _, e in history.find_events(events.CallDisturbed)] == [
+        f"its lane {lane} was lost before it was over"
+    ]
     assert asked == []
     del toxiproxy.destroy
 
@@ -155,7 +157,7 @@ async def test_a_lane_that_is_known_to_be_lost_is_not_asked_about(lab: Bench) ->
 async def test_a_lane_that_somebody_deleted_is_lost_and_no_trouble(lab: Bench) -> None:
     told: list[str] = []
     lab.manager.tell = told.append
-    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     (lane,) = lab.lanes_left()
     lab.toxiproxy.destroy(lane)
     toxiproxy: Any = lab.manager._toxiproxy
@@ -166,31 +168,33 @@ async def test_a_lane_that_somebody_deleted_is_lost_and_no_trouble(lab: Bench) -
         real(name)
 
     toxiproxy.destroy = destroy
-    lab.seam.lanes.done(row, MET["latency"])
+    lab.seam.lanes.report_observation(row, MET["latency"])
     history = lab.history()
     assert asked == [lane]  # once
     del toxiproxy.destroy
-    assert [e.why for _, e in history.of(events.CallDisturbed)] == [f"its lane {lane} was lost before it was over"]
+    assert [e.why for _, e in history.find_events(events.CallDisturbed)] == [
+        f"its lane {lane} was lost before it was over"
+    ]
     assert lab.manager.health() == Health()
     assert told == ["latency on weather.current_weather, p1.r1 attempt 1: lost with its lane"]
 
 
 @on_lab(always("latency", **SLOW))
 async def test_a_lane_that_is_not_found_has_toxiproxy_looked_at_before_its_call_is_over(lab: Bench) -> None:
-    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     (lane,) = lab.lanes_left()
     epochs: list[int] = []
     manager: Any = lab.manager
-    real = manager._write
+    real = manager._log_fault_event
 
     def write(experiment: object, row: object, event: object) -> None:
         epochs.append(manager._standing.epoch)
         real(experiment, row, event)
 
-    manager._write = write
+    manager._log_fault_event = write
     for name in (lane, "weather"):
         lab.toxiproxy.destroy(name)
-    lab.seam.lanes.done(row, MET["latency"])
+    lab.seam.lanes.report_observation(row, MET["latency"])
     lab.history()
     assert epochs == [1]
 
@@ -208,16 +212,16 @@ def test_of_the_lanes_in_force_those_are_lost_that_toxiproxy_has_no_more(
     fault: str, gone: list[str], lost: bool, tmp_path: Path
 ) -> None:
     async def story(lab: Bench) -> None:
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         (lane,) = [shown["lane"] for shown in lab.manager.status()["lanes"]]
         for name in gone[::-1]:  # the lane first: to be found missing together
             lab.toxiproxy.destroy(lane if name == "lane" else name)
         eventually(lambda: lab.manager.health() == Health(epoch=1))
-        lab.seam.lanes.done(row, MET[fault])
+        lab.seam.lanes.report_observation(row, MET[fault])
         history = lab.history()
-        assert [e.lanes for _, e in history.of(events.LabDisturbed)] == [[lane] if lost else []]
-        assert [e.witnessed for _, e in history.of(events.FaultHealed)] == [not lost]
-        assert len(list(history.of(events.CallDisturbed))) == lost
+        assert [e.lanes for _, e in history.find_events(events.LabDisturbed)] == [[lane] if lost else []]
+        assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [not lost]
+        assert len(list(history.find_events(events.CallDisturbed))) == lost
 
     with_lab(tmp_path, always(fault, **PARAMS[fault]), story)
 
@@ -228,18 +232,18 @@ def test_the_port_that_refuses_stands_on_when_a_call_of_it_ends_by_something_els
 
     async def story(lab: Bench) -> None:
         another(lab)
-        row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         if ends == "its lease":
             clock.by_s = 70
         elif ends == "the log":
             (lab.run.folder / "manager.log").unlink()
-            lab.seam.lanes.done(row, MET["refused"])
+            lab.seam.lanes.report_observation(row, MET["refused"])
         else:
             end(lab, lab.run)
         eventually(lambda: not lab.manager.status()["lanes"])
         assert lab.manager.health() == Health()
-        assert lab.toxiproxy.get("refused").enabled is False
-        assert lab.toxiproxy.get("weather").enabled
+        assert lab.toxiproxy.fetch_proxy("refused").enabled is False
+        assert lab.toxiproxy.fetch_proxy("weather").enabled
 
     with_lab(tmp_path, always("refused"), story, clock=clock)
 
@@ -249,25 +253,25 @@ def test_the_port_that_refuses_stands_on_when_a_call_of_it_ends_by_something_els
 
 @on_lab(always("latency", **SLOW))
 async def test_a_call_that_ends_when_the_log_is_lost_fails_its_run_and_is_over(lab: Bench) -> None:
-    row, answer = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     (lab.run.folder / "manager.log").unlink()
-    lab.seam.lanes.done(row, seen(0.06))
-    control = Control(lab.state)
-    eventually(lambda: not control.pending([lab.run.name]))
-    state, why = control.run_state(lab.run.name)
+    lab.seam.lanes.report_observation(row, seen(0.06))
+    control = ControlDatabase(lab.state)
+    eventually(lambda: not control.list_pending_calls([lab.run.name]))
+    state, why = control.get_run_state(lab.run.name)
     assert (state, "manager.log cannot be written (it was deleted)" in why) == ("failed", True)
-    assert control.answer(row) == answer  # what the call was told stays as it was
+    assert control.get_call_answer(row) == answer  # what the call was told stays as it was
     control.close()
     assert (lab.lanes_left(), lab.manager.status()["lanes"]) == ([], [])
 
 
 @on_lab(always("latency", **SLOW))
 async def test_a_call_that_meets_nothing_fails_too_once_the_log_is_lost(lab: Bench) -> None:
-    row, _ = await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+    row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     (lab.run.folder / "manager.log").unlink()
-    lab.seam.lanes.done(row, MET["latency"])
+    lab.seam.lanes.report_observation(row, MET["latency"])
     with pytest.raises(LabDown, match=r"manager\.log cannot be written \(it was deleted\)"):
-        await lab.seam.lanes.ask(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
+        await lab.seam.lanes.request_lane(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
 
 
 @pytest.mark.parametrize("what", ["an outage", "a lease that runs out"])
@@ -275,7 +279,7 @@ def test_what_cannot_be_written_down_while_nobody_asks_leaves_the_loop_to_other_
     clock = Ahead()
 
     async def story(lab: Bench) -> None:
-        await lab.seam.lanes.ask(CALL, deadline_s=2.0)
+        await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         (lab.run.folder / "manager.log").unlink()
         if what == "an outage":
             lab.toxiproxy.destroy("weather")
@@ -305,11 +309,11 @@ def test_a_run_that_cannot_be_served_takes_nothing_from_another_and_leaves_nothi
         run = Run.create(tmp_path / "logs", now=NOW)
         if wrong == "its log is a folder":
             (run.folder / "manager.log").mkdir()
-        control = Control(tmp_path / "state.db")
+        control = ControlDatabase(tmp_path / "state.db")
         target = "weather" if wrong == "its log is a folder" else "a/b"
-        control.open_run(run.name, plan=Plan(1).to_json(), targets={target: "127.0.0.1:9"})
-        eventually(lambda: control.run_state(run.name)[0] != "asked")
-        state, why = control.run_state(run.name)
+        control.request_run_setup(run.name, plan=Plan(1).to_json(), targets={target: "127.0.0.1:9"})
+        eventually(lambda: control.get_run_state(run.name)[0] != "asked")
+        state, why = control.get_run_state(run.name)
         assert state == "failed"
         assert told[-1] == f"run {run.name} cannot be served: {why}"
         assert manager.health() == Health()
@@ -331,7 +335,7 @@ async def test_of_two_runs_the_one_that_ends_leaves_the_other_its_proxies(lab: B
 async def test_a_run_that_has_ended_makes_room_for_the_next_at_once(lab: Bench) -> None:
     end(lab, lab.run)
     another(lab, "127.0.0.1:9")  # another's, were the first still open
-    assert lab.toxiproxy.get("weather").upstream == "127.0.0.1:9"
+    assert lab.toxiproxy.fetch_proxy("weather").upstream == "127.0.0.1:9"
 
 
 @pytest.mark.parametrize("drops", [True, False])
@@ -360,22 +364,22 @@ async def test_what_somebody_else_does_to_a_proxy_is_said_and_marks_the_calls_th
     def warnings() -> list[str]:
         """After a look at the proxies."""
         assert lab.manager.health() == Health()
-        return [event.message for _, event in lab.history().of(events.LabWarning)]
+        return [event.message for _, event in lab.history().find_events(events.LabWarning)]
 
     monkeypatch.setattr(manager_module, "EXPIRE_POLL_S", math.inf)  # no look between a call and what somebody does
     assert warnings() == []
-    await lab.seam.lanes.ask(CALL, deadline_s=2.0)
-    lab.toxiproxy.get("weather").add_toxic(name="mine", type="latency", attributes={"latency": 1500})
+    await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
+    lab.toxiproxy.fetch_proxy("weather").add_toxic(name="mine", type="latency", attributes={"latency": 1500})
     (warning,) = warnings()
     assert re.fullmatch(r"not from this lab: latency on weather since \d\d:\d\d:\d\d", warning)
-    await lab.seam.lanes.ask(replace(CALL, request=2), deadline_s=2.0)
-    lab.toxiproxy.get("weather").destroy_toxic("mine")
+    await lab.seam.lanes.request_lane(replace(CALL, request=2), deadline_s=2.0)
+    lab.toxiproxy.fetch_proxy("weather").destroy_toxic("mine")
     assert warnings() == [warning]
-    await lab.seam.lanes.ask(replace(CALL, request=3), deadline_s=2.0)
-    hit = [(event.request, event.why) for _, event in lab.history().of(events.CallDisturbed)]
+    await lab.seam.lanes.request_lane(replace(CALL, request=3), deadline_s=2.0)
+    hit = [(event.request, event.why) for _, event in lab.history().find_events(events.CallDisturbed)]
     assert [number for number, _ in hit] == [1, 2]
     assert hit[0][1] == "latency on weather, which is not from this lab, was found after it began"
     assert re.fullmatch(r"latency on weather since \d\d:\d\d:\d\d is not from this lab", hit[1][1])
-    gone = [event.what for _, event in lab.history().of(events.LabDisturbed)]
+    gone = [event.what for _, event in lab.history().find_events(events.LabDisturbed)]
     assert gone == ["not from this lab: latency on weather"]
     assert warnings() == [warning]

@@ -12,7 +12,7 @@ import pytest
 from chaoslab.core.events import PromptStarted
 from chaoslab.core.plan import Plan
 from chaoslab.proxy_manager import clean_proxies
-from chaoslab.proxy_manager.command import server
+from chaoslab.proxy_manager.command import make_server
 from chaoslab.proxy_manager.manager import Manager
 from tests.event_parts import prompt_finished
 from tests.proxy_manager.manager_parts import Ahead, another, end
@@ -21,7 +21,7 @@ from tests.seams.lab_parts import bench, embedded, eventually, said, site
 
 @contextlib.contextmanager
 def asked(manager: Manager) -> Iterator[httpx.Client]:
-    http = server(manager, host="127.0.0.1", port=0)
+    http = make_server(manager, host="127.0.0.1", port=0)
     thread = threading.Thread(target=lambda: http.serve_forever(poll_interval=0.02))
     thread.start()
     try:
@@ -63,7 +63,7 @@ def test_a_run_that_was_over_before_anybody_asked_is_in_the_figures(tmp_path: Pa
     async def run(url: str, address: str) -> None:
         async with bench(tmp_path, url, Plan(1), {"weather": address}) as lab:
             first = another(lab)
-            with first.log("info") as log:
+            with first.open_log("info") as log:
                 log.write(PromptStarted(prompt_index=1, prompt="?"), trial="p1.r1")
                 log.write(prompt_finished(), trial="p1.r1")
             end(lab, first)

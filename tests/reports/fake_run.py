@@ -48,7 +48,7 @@ FAULTS = {
 
 def summary(of: History | RunReport, *, where: str = "", program: str = "chaoslab", full: bool = False) -> str:
     """The page that `chaoslab summary` prints of this run."""
-    report = RunReport.build(of) if isinstance(of, History) else of
+    report = RunReport.from_history(of) if isinstance(of, History) else of
     source = of if isinstance(of, History) else Path(report.name)
     return terminal.render_summary(Contents(source, report, where or report.name, program), full=full)
 
@@ -127,7 +127,7 @@ class FakeRun:
         started = run_started(seed=self.seed, settings=settings, plan=plan, prompts=self.prompts)
         self.info.write(started)
         good = sum(self._trial(number) for number in range(1, self.prompts + 1))
-        lines = {"manager": self.manager.lines, "messaging": self.service.lines}
+        lines = {"manager": self.manager.line_count, "messaging": self.service.line_count}
         counts: dict[str, Any] = {"received": self.prompts, "processed": self.prompts, "succeeded": good}
         self.info.write(RunFinished(**counts, duration_s=self.clock.now_s, lines=lines))
 
@@ -145,7 +145,7 @@ class FakeRun:
         if "messaging" in self.targets and self.effects and answered:
             answered, _ = self._request(trial, "messaging", dice("messaging"), text="24" if wrong else "42")
             self._model(trial, 3, dice("model", 3))
-        broken = dice("broken").hits(0.04)
+        broken = dice("broken").draw_bool(0.04)
         answer = "It is 24." if wrong else "It is 42." if answered else f"I could not reach {target}."
         lasted_s = self.clock.now_s - began_s
         status = "failed" if broken else "ok"
@@ -156,7 +156,7 @@ class FakeRun:
     def _model(self, trial: str, request: int, dice: Dice) -> None:
         identity = ("model", "chat", request, 1, f"{trial}-model-{request}")
         self.info.write(CallStarted(**call_at(*identity), arguments={"messages": request}), trial=trial)
-        self.clock.now_s += (took_s := dice.between(0.01, 0.05))
+        self.clock.now_s += (took_s := dice.draw_between(0.01, 0.05))
         parts: dict[str, Any] = {"first_byte_s": took_s / 4, "last_byte_s": took_s} if self.streams else {}
         end = CallFinished(**call_at(*identity), ok=True, duration_s=took_s, status=200, bytes=900, **parts)
         self.info.write(end, trial=trial)
@@ -183,10 +183,10 @@ class FakeRun:
     ) -> str:
         target, tool, request, attempt, request_id = identity
         self.info.write(CallStarted(**call_at(*identity), arguments=arguments or {"query": "the answer"}), trial=trial)
-        took_s = dice("took").between(0.002, 0.02) * (4 if target == "search" else 1)
-        hit = attempt < 3 and dice("hit").hits(self.chance)
+        took_s = dice("took").draw_between(0.002, 0.02) * (4 if target == "search" else 1)
+        hit = attempt < 3 and dice("hit").draw_bool(self.chance)
         fault = dice("which").pick(list(FAULTS)) if hit else ""
-        natural = not hit and dice("natural").hits(0.06 if self.chance else 0.0)
+        natural = not hit and dice("natural").draw_bool(0.06 if self.chance else 0.0)
         place = (fault, FAULTS.get(fault, ""), target, request, attempt, request_id)
         if fault:
             took_s = {"latency": 0.5 + took_s, "timeout": 2.0, "lost_reply": 2.0}.get(fault, took_s)

@@ -10,14 +10,13 @@ import pytest
 import chaoslab as lab
 from chaoslab.record.history import History
 from chaoslab.reports import formats
-from chaoslab.reports.changes import FORMATS, Changes
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats.html import FILE
+from chaoslab.reports.index import write_index
 from tests.reports import hostile_run
 from tests.reports.browser import browse
-from tests.reports.shop_agents import hasty, patient, price
 
-PAGES = (FILE, "changes.html")
+PAGES = (FILE, "index.html")
 SIZES = {"phone": (390, 900), "desk": (1280, 900)}
 SCHEMES = {"light": (), "dark": ("--force-dark-mode",)}
 DRIVER = """<!doctype html><meta charset="utf-8"><body>
@@ -41,15 +40,23 @@ onload = async () => {{
 </script>"""
 
 
-def changes(folder: Path) -> str:
-    """The page of two runs of which the second is worse."""
-    fault = lab.inject("server_error", "price", chance=0.5, calls=[1])
-    found = []
-    for agent in (patient, hasty):
-        logs = folder / agent.__name__
-        list(lab.run_many(agent, "The price?", trials=8, reads=[price], faults=[fault], logs=logs))
-        found.append(Contents.build(History.read(logs / "latest"), where=str(logs)))
-    return FORMATS["html"][1](Changes.build(*found))
+def price(*, item: str) -> int:
+    return len(item)
+
+
+def hasty(_prompt: str) -> str:
+    try:
+        return f"It costs {price(item='pen')}."
+    except Exception:  # noqa: BLE001
+        return "It costs <b>99</b>."
+
+
+def trend(folder: Path) -> str:
+    """The page over two runs of one agent."""
+    for seed in (1, 2):
+        fault = lab.inject("server_error", "price", chance=0.5, calls=[1])
+        list(lab.run_many(hasty, "The price?", trials=8, reads=[price], faults=[fault], logs=folder, seed=seed))
+    return write_index(folder).read_text(encoding="utf-8")
 
 
 def audited(text: str, axe: str) -> str:
@@ -64,8 +71,8 @@ def audited(text: str, axe: str) -> str:
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page that holds each page of ours in each size, and audits all of them."""
     folder = tmp_path_factory.mktemp("accessible")
-    hostile = Contents.build(History.read(hostile_run.write(folder / "hostile", trials=3)), where="logs/run")
-    made = (formats.files(formats.HTML, hostile)[FILE], changes(folder))
+    hostile = Contents.from_source(History.read(hostile_run.write(folder / "hostile", trials=3)), where="logs/run")
+    made = (formats.render_files(formats.HTML, hostile)[FILE], trend(folder / "logs"))
     axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     axe = axe.replace("</script>", "<\\/script>")
     frames = "\n".join(
@@ -75,7 +82,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     pages = {name: audited(text, axe) for name, text in zip(PAGES, made, strict=True)}
     pages["bad.html"] = audited(made[1].replace("<h1", '<img src="data:,"><p style="color: #ccc">pale</p><h1', 1), axe)
-    formats.write({**pages, "driver.html": DRIVER.format(frames=frames)}, folder / "pages")
+    formats.write_files({**pages, "driver.html": DRIVER.format(frames=frames)}, folder / "pages")
     return folder / "pages" / "driver.html"
 
 

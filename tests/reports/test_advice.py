@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.intervals import wilson
+from chaoslab.analysis.measures.intervals import wilson_interval
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
@@ -79,7 +79,7 @@ SAYS = {"*": {"undone": "could not"}}
 def contents(agent: Callable[[str], str], fault: str | None) -> Contents:
     faults = [lab.inject(fault, WHERE[agent])] if fault else []
     trial = lab.run(agent, "Do it.", tools=[order], reads=[price], effects=ORDERS.get(agent), faults=faults, says=SAYS)
-    return Contents.build(trial.history, where="logs/run")
+    return Contents.from_source(trial.history, where="logs/run")
 
 
 WHERE: dict[Callable[[str], str], str] = {
@@ -93,17 +93,17 @@ ORDERS: dict[Callable[[str], str], list[dict[str, object]]] = {
 @pytest.mark.parametrize(
     ("agent", "fault", "said", "remedy"),
     [
-        (careless, "lost_reply", "Something was done more often than asked in 1 of 1 judged trial that met lost",
+        (careless, "lost_reply", "Something was done more often than requested in 1 of 1 judged trial that met lost",
          "Idempotency-Key"),
-        (boasting, "tool_error", "What was asked for was not done, and the answer did not say so, in 1 of 1",
+        (boasting, "tool_error", "The request was not carried out, and the answer did not say so, in 1 of 1",
          "before it reports success"),
         (trusting, "wrong_value", "The answer, an effect or the end state had a wrong value in 1 of 1",
          "plausible range"),
-        (honest, "timeout_before_effect", "A call that timed out, broke off or met a 429 or 5xx was not tried again",
-         "after a short wait"),
+        (honest, "timeout_before_effect", "A call that timed out, broke off or met a 429 or 5xx was not retried",
+         "with a growing delay"),
         (stubborn, "timeout", "One request was attempted 6 times or more in 1 of 1 trials, 8 at most.",
-         "bound its attempts"),
-        (endless, "tool_error", "The agent would never have ended, or not before its deadline, in 1 of 1",
+         "limit its attempts"),
+        (endless, "tool_error", "The agent would not have ended before its deadline, if ever, in 1 of 1",
          "a deadline"),
     ],
 )  # fmt: skip
@@ -114,9 +114,9 @@ def test_a_rule_speaks_of_the_trials_that_show_it(
     (one,) = [one for one in found.advice if remedy in one.do]
     assert one.seen.startswith(said)
     assert one.trials == ("p1.r1",)
-    assert one.size.interval == wilson(1, 1)
+    assert one.size.interval == wilson_interval(1, 1)
     for kind in ("html", "json", "markdown"):
-        assert any(one.do in unescape(text) for text in formats.files(kind, found).values()), kind
+        assert any(one.do in unescape(text) for text in formats.render_files(kind, found).values()), kind
 
 
 @pytest.mark.parametrize("agent", WHERE, ids=lambda agent: agent.__name__)
@@ -136,7 +136,7 @@ def test_waiting_longer_stops_no_second_payment_so_it_does_not_come_first(tmp_pa
     services = {"shop": lambda request: (201, request.json)}
     fault = lab.inject("limit_data", "shop", max_times=1)
     lab.run(hasty, "Order 3.", services=services, faults=[fault], logs=tmp_path)
-    first, second, *_ = Contents.build(History.read(tmp_path / "latest"), where="x").advice
+    first, second, *_ = Contents.from_source(History.read(tmp_path / "latest"), where="x").advice
     assert first.do.startswith("Send the same Idempotency-Key")
     assert second.do.startswith("Back off")
 
@@ -159,6 +159,6 @@ def test_first_comes_the_advice_against_harm(tmp_path: Path) -> None:
         guessing, "Order a pen.", trials=20, tools=[order], reads=[price, stock], faults=faults, logs=tmp_path
     )
     assert Counter(str(trial.outcome) for trial in run) == {"correct": 10, "wrong": 9, "harm": 1}
-    first, second, *_ = Contents.build(History.read(tmp_path / "latest"), where="x").advice
+    first, second, *_ = Contents.from_source(History.read(tmp_path / "latest"), where="x").advice
     assert first.seen.endswith("had a wrong value in 1 of 1 judged trial that met wrong_value.")
     assert second.size.count == 9

@@ -117,15 +117,15 @@ SAYS = {"*": {"undone": "could not"}, "order": {"done": "Ordered", "undone": "co
 """By which words the agents here admit a loss."""
 RULES: list[tuple[str, Agent, Agent, str, dict[str, Any], dict[str, Any]]] = [
     ("Back off exponentially", again(2, 0), again(2, 1), "server_error", {}, {}),
-    ("Stop at a 4xx", again(2, 1), again(2, 1, passing=passes), "not_found", {}, {}),
-    ("header Retry-After", again(2, 2), again(2, 6), "rate_limit", {"retry_after_s": 5.0}, {}),
+    ("Do not retry a 4xx", again(2, 1), again(2, 1, passing=passes), "not_found", {}, {}),
+    ("Retry-After header", again(2, 2), again(2, 6), "rate_limit", {"retry_after_s": 5.0}, {}),
     ("Catch the failure", raising, honest, "server_error", DOWN, {}),
-    ("last answer before it is sent", otherwise(""), honest, "server_error", DOWN, {}),
+    ("final answer before sending it", otherwise(""), honest, "server_error", DOWN, {}),
     ("instead of filling the gap", guessing, honest, "server_error", DOWN, {}),
     ("an empty reply as a failed call", believing, otherwise("I could not find it."), "empty", {}, {}),
-    ("a budget of calls", again(5, 1), again(2, 1), "server_error", DOWN, {}),
-    ("the user did not ask for", compensating, honest, "server_error", DOWN, {}),
-    ("to what a user waits", again(1, 0), again(1, 0), "timeout", {}, {"waits": (45.0, 5.0)}),
+    ("a call budget", again(5, 1), again(2, 1), "server_error", DOWN, {}),
+    ("that was not requested", compensating, honest, "server_error", DOWN, {}),
+    ("to what a user will wait", again(1, 0), again(1, 0), "timeout", {}, {"waits": (45.0, 5.0)}),
 ]  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def contents(agent: Agent, fault: str, params: dict[str, Any], *, target: str = 
 
 
 def shown(history: History) -> Contents:
-    return Contents.build(history, where="logs/run")
+    return Contents.from_source(history, where="logs/run")
 
 
 def of_rule(found: Contents, remedy: str) -> list[Advice]:
@@ -209,9 +209,7 @@ def ended(attempt: int, *, ok: bool = True, **more: Any) -> CallFinished:
     return CallFinished(at=at(attempt), tool="POST /chat", ok=ok, duration_s=1.0, **more)
 
 
-@pytest.mark.parametrize(
-    ("fault", "remedy"), [("cut", "finish reason"), ("drop_context", "outside of the conversation")]
-)
+@pytest.mark.parametrize(("fault", "remedy"), [("cut", "finish reason"), ("drop_context", "outside the conversation")])
 def test_a_rule_speaks_of_a_log_with_a_bad_answer_alone(fault: str, remedy: str) -> None:
     bad = shown(log(fault, answer="The total is 41", fact="412", twin="The total is 412."))
     (one,) = of_rule(bad, remedy)
@@ -325,7 +323,7 @@ def test_a_value_that_is_only_missing_was_not_passed_on(fault: str, answer: str,
 def test_a_trial_that_ended_well_is_not_said_to_have_ended_badly() -> None:
     honest = {"answer": "I could not find the total.", "fact": "412"}
     found = shown(log("drop_context", **honest, lost=True))
-    (one,) = of_rule(found, "outside of the conversation")
+    (one,) = of_rule(found, "outside the conversation")
     assert found.headline.ended.bad == 0
     assert one.seen.startswith("The agent could not do all, or did not end well, after its conversation")
 
@@ -347,7 +345,7 @@ def test_an_admitted_loss_beside_harm_is_said_to_be_admitted() -> None:
     found = shown(lab.run(sorry, "Do it.", tools=[order, note], effects=wanted, faults=faults).history)
     assert {harm.kind: harm.findings for harm in found.harms if harm.findings} == {"phantom": 1}
     assert of_rule(found, "before it reports success") == []
-    assert of_rule(found, "the user did not ask for") != []
+    assert of_rule(found, "that was not requested") != []
 
 
 def test_an_answer_that_denies_is_not_said_to_fill_a_gap() -> None:
@@ -407,10 +405,10 @@ def test_a_wrong_end_state_is_advised_on() -> None:
 
     options: Any = {"reads": [place], "state": lambda: len(orders)}
     trial = lab.run(lab.fresh(made), "Do it.", faults=[lab.inject("lost_reply", "place", calls=[1])], **options)
-    (one,) = of_rule(shown(trial.history), "undo what was done by half")
+    (one,) = of_rule(shown(trial.history), "undo what was half done")
     assert (
         one.seen
-        == "The end state was neither the right one nor the one before in 1 of 1 judged trial that met lost_reply."
+        == "The end state was neither the expected one nor the initial one in 1 of 1 judged trial that met lost_reply."
     )
     (incident,) = trial.incidents
     assert (incident.ending, incident.recovered) == ("harm", False)
@@ -424,7 +422,7 @@ def test_advice_on_trials_that_ended_badly_comes_first() -> None:
     lied = lines("empty", answer="The total is 99.", fact="412", twin="The total is 412.", trial="p1.r3")
     first, *others = shown(run_of(*honestly, lied)).advice
     assert "An empty reply was accepted" in first.seen
-    assert any("outside of the conversation" in one.do for one in others)
+    assert any("outside the conversation" in one.do for one in others)
 
 
 def test_of_faults_that_are_shown_alike_the_one_at_the_repeated_effect_comes_first() -> None:
@@ -444,7 +442,7 @@ def test_of_faults_that_are_shown_alike_the_one_at_the_repeated_effect_comes_fir
     bad = trial(1, buying, [3], lab.inject("latency", "price", delay_s=1.0), lost)
     good = [line for n in (2, 3) for line in trial(n, twice, [3, 4], late)]
     (one,) = of_rule(shown(History([*bad, *good])), "Idempotency-Key")
-    assert one.seen == "Something was done more often than asked in 1 of 1 judged trial that met lost_reply."
+    assert one.seen == "Something was done more often than requested in 1 of 1 judged trial that met lost_reply."
 
 
 def test_a_frequent_fault_does_not_stand_for_the_rare_one_that_goes_with_it() -> None:
@@ -456,7 +454,7 @@ def test_a_frequent_fault_does_not_stand_for_the_rare_one_that_goes_with_it() ->
         whole = lab.run(buying, "Do it.", **options).history
         records += [replace(line, trial=f"p1.r{number}") if line.trial else line for line in whole]
     (one,) = of_rule(shown(History(records)), "Idempotency-Key")
-    assert one.seen == "Something was done more often than asked in 2 of 2 judged trials that met lost_reply."
+    assert one.seen == "Something was done more often than requested in 2 of 2 judged trials that met lost_reply."
 
 
 @pytest.mark.parametrize(("times", "advised"), [(1, 1), (2, 0)])
@@ -511,7 +509,7 @@ def test_a_false_success_and_a_poisoned_cache_are_not_told_to_try_again() -> Non
     """A second try would hide what they do with a failure."""
     claims = contents(ordering(), "server_error", {"calls": [1]}, target="order", says=None)
     poisoned = contents(kept(default=99), "server_error", {"calls": [1]}, says=None)
-    for found, remedy in ((claims, "before it reports success"), (poisoned, "no value of a failed call")):
+    for found, remedy in ((claims, "before it reports success"), (poisoned, "the value of a failed call")):
         assert not of_rule(found, "Idempotency-Key")
         assert found.advice[0] in of_rule(found, remedy)
     stops = contents(kept(default=0), "server_error", {"calls": [1]}, says={"*": {"undone": "could not"}})
@@ -543,6 +541,7 @@ ELSEWHERE: dict[str, tuple[Agent, list[lab.Injection]]] = {
     "trusted_value": (reading(12), [lab.inject("wrong_value", "price", calls=[1]), *SLOW]),
     "unasked_effect": (TWICE, [lab.inject("lost_reply", "order", calls=[1])]),
     "uncaught": (broken, [lab.inject("wrong_value", "price", calls=[2])]),
+    "uncaught_reply": (raising, [FAILS]),
     "unreached": (busy, [lab.inject("latency", "price", calls=[6], delay_s=1.0)]),
     "unsaid_gap": (reading(), [lab.inject("wrong_value", "price")]),
     "unsaid_loss": (TWICE, [lab.inject("tool_error", "order", calls=[1])]),
@@ -557,9 +556,7 @@ def test_a_rule_is_silent_where_its_cause_is_not_in_the_evidence(rule: str, tmp_
     lab.run(agent, "Do it.", tools=[order], reads=[price], timeout_s=60.0, faults=faults, logs=tmp_path)
     found = shown(History.read(tmp_path / "latest"))
     assert found.headline.met == 1
-    said = load_rules()[rule](RuleEvidence(found.report, found.order))
-    # what an exception did after a reply that did not fit is the second half of its rule
-    assert [one.do for one in said if rule != "uncaught" or "Catch the failure" in one.do] == []
+    assert load_rules()[rule](RuleEvidence(found.report, found.trials_worst_first)) == []
 
 
 def test_each_rule_has_a_case_in_which_it_is_silent() -> None:
@@ -587,4 +584,4 @@ def test_a_trial_that_also_met_another_fault_is_not_laid_on_its_lost_context() -
     for later, advised in (([], 1), ([other], 0)):
         bad = {"answer": "The total is 41", "fact": "412", "twin": "The total is 412."}
         found = shown(log("drop_context", **bad, later=later))
-        assert len(of_rule(found, "outside of the conversation")) == advised
+        assert len(of_rule(found, "outside the conversation")) == advised

@@ -50,8 +50,8 @@ def test_a_run_with_harm_fits_on_one_screen_and_says_what_to_look_at(tmp_path: P
     faults = [lab.inject(kind, target, chance=0.1) for kind in kinds for target in ("pay", "look")]
     options = {"tools": [pay], "reads": [look], "faults": faults, "trials": 60, "logs": tmp_path}
     list(lab.run_many(hasty, "Pay 3.", **options))  # type: ignore[arg-type]
-    report = RunReport.read((tmp_path / "latest").resolve())
-    lines = terminal.render_screen(Contents(tmp_path, report, "latest")).splitlines()
+    report = RunReport.from_folder((tmp_path / "latest").resolve())
+    lines = terminal.render_short_summary(Contents(tmp_path, report, "latest")).splitlines()
     assert len(lines) <= LINES
     assert [line for line in lines if len(line) > WIDTH and "chaoslab" not in line] == []
     head = next(n for n, line in enumerate(lines) if line.startswith("fault met "))
@@ -63,6 +63,6 @@ def test_a_run_with_harm_fits_on_one_screen_and_says_what_to_look_at(tmp_path: P
 
 def test_a_run_in_which_nothing_was_met_says_so(tmp_path: Path) -> None:
     lab.run(lambda _prompt: pay(amount=3), "Pay 3.", tools=[pay], logs=tmp_path)
-    report = RunReport.read((tmp_path / "latest").resolve())
-    text = " ".join(terminal.render_screen(Contents(tmp_path, report, "latest")).split())
+    report = RunReport.from_folder((tmp_path / "latest").resolve())
+    text = " ".join(terminal.render_short_summary(Contents(tmp_path, report, "latest")).split())
     assert "No fault was scheduled. 0 of 1 trial met a fault." in text

@@ -8,13 +8,13 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.base.extras import install_line
+from chaoslab.base.extras import build_install_command
 from chaoslab.core.events import RunStarted
 from chaoslab.execution.trials import Trials
 from chaoslab.record import provenance
 from chaoslab.record.history import History
 from chaoslab.reports._columns import COLUMNS
-from chaoslab.reports.frames import Frames, Joined
+from chaoslab.reports.frames import Frames, JoinedRunFrames
 from chaoslab.reports.loaded import Loaded
 from tests.reports.fake_run import FakeRun, stated
 
@@ -175,7 +175,9 @@ def test_without_pandas_a_line_says_what_to_install(ask: Callable[[], Any], monk
     import sys
 
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ValueError, match=re.escape(f"needs pandas, which is not installed: {install_line('charts')}")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"needs pandas, which is not installed: {build_install_command('charts')}")
+    ):
         ask()
 
 
@@ -247,12 +249,12 @@ def test_the_tables_of_the_measures_agree_with_those_of_the_lines(tmp_path: Path
 
 def test_the_table_of_runs_has_how_each_was_made_and_how_it_went(frames: Loaded) -> None:
     (run,) = frames.runs.itertuples()
-    assert (run.run, run.trials, run.level, run.seed) == (frames.history.run, 8, 0.0, "1")
+    assert (run.run, run.trials, run.level, run.seed) == (frames.history.run_name, 8, 0.0, "1")
     assert run.faults == len(frames.faults) > 0
     assert (run.incidents, run.recovered) == (len(frames.incidents), frames.incidents.recovered.sum())
-    ((_, started),) = frames.history.of(RunStarted)
+    ((_, started),) = frames.history.find_events(RunStarted)
     assert started.settings["TOOL_TIMEOUT_S"] == run.TOOL_TIMEOUT_S
-    assert run.revision == provenance.revision()
+    assert run.revision == provenance.read_git_commit()
 
 
 def test_settings_are_numbers_where_all_runs_state_numbers(tmp_path: Path) -> None:
@@ -262,7 +264,7 @@ def test_settings_are_numbers_where_all_runs_state_numbers(tmp_path: Path) -> No
         {"LATENCY_MS": 12.5, "TOOL_LIMIT": None},
         {},
     ]
-    table = Joined(Frames(stated(plain, **each)) for each in given).runs
+    table = JoinedRunFrames(Frames(stated(plain, **each)) for each in given).runs
     assert table["LATENCY_MS"].dtype == "Float64"
     assert [*table["LATENCY_MS"].dropna()] == [300, 12.5]
     assert [*table["TOOL_LIMIT"]] == ["2", "null", "1"]
@@ -271,7 +273,7 @@ def test_settings_are_numbers_where_all_runs_state_numbers(tmp_path: Path) -> No
 
 def test_runs_of_one_name_are_told_apart_in_every_table(tmp_path: Path) -> None:
     run = Frames(History.read(FakeRun(tmp_path, prompts=2).write()))
-    both = Joined([run, run])
+    both = JoinedRunFrames([run, run])
     for name in COLUMNS:
         assert [*getattr(both, name)["run"].unique()] in (["fake", "fake (2)"], [])
     assert [*both.trials["run"].value_counts()] == [2, 2]

@@ -3,7 +3,7 @@
 import pytest
 
 from chaoslab.analysis.verdict.table import Outcome, Verdict
-from chaoslab.reports.gate import Gate, rule
+from chaoslab.reports.gate import Gate, apply_gate
 from tests.cli_parts import Typed
 
 
@@ -17,15 +17,17 @@ def judged(*outcomes: str, harm: int = 0) -> dict[str, Verdict]:
 
 def test_a_share_is_of_the_prompts_that_could_be_judged() -> None:
     run = judged("correct", "correct", "correct", "wrong", "invalid", "unknown")
-    half = rule(Gate(0.75), run)
+    half = apply_gate(Gate(0.75), run)
     assert (half.code, half.line) == (
         4,
         "gate proves nothing: 2 of 6 trials are open: why; at least 75 % correct were asked for, 75 % are (3 of 4 "
         "judged); with 2 open, 50 % to 83.3 %",
     )
     run = judged("correct", "correct", "correct", "wrong")
-    assert rule(Gate(0.75), run).line == ("gate passed: at least 75 % correct were asked for, 75 % are (3 of 4 judged)")
-    ruling = rule(Gate(0.76), run)
+    assert apply_gate(Gate(0.75), run).line == (
+        "gate passed: at least 75 % correct were asked for, 75 % are (3 of 4 judged)"
+    )
+    ruling = apply_gate(Gate(0.76), run)
     assert not ruling.passed
     assert ruling.line == (
         "gate FAILED: at least 76 % correct were asked for, 75 % are (3 of 4 judged); not correct: p1.r4"
@@ -33,7 +35,7 @@ def test_a_share_is_of_the_prompts_that_could_be_judged() -> None:
 
 
 def test_what_is_just_below_is_not_rounded_up_to_what_was_asked_for() -> None:
-    ruling = rule(Gate(0.9), judged(*["correct"] * 899, *["failed"] * 101))
+    ruling = apply_gate(Gate(0.9), judged(*["correct"] * 899, *["failed"] * 101))
     assert not ruling.passed
     assert "at least 90 % correct were asked for, 89.9 % are" in ruling.line
     assert ruling.line.endswith("not correct: " + ", ".join(f"p1.r{n}" for n in range(900, 908)) + " and 93 more")
@@ -48,30 +50,30 @@ def test_what_is_just_below_is_not_rounded_up_to_what_was_asked_for() -> None:
     ],
 )
 def test_where_nothing_was_judged_even_the_share_0_is_not_reached(outcomes: list[str], why: str) -> None:
-    ruling = rule(Gate(0.0), judged(*outcomes))
+    ruling = apply_gate(Gate(0.0), judged(*outcomes))
     assert (ruling.passed, ruling.code) == (False, 4)
     assert ruling.line.endswith(f"no share is known, since {why}")
 
 
 def test_an_outcome_that_is_not_allowed_is_counted_and_its_trials_named() -> None:
     run = judged("correct", "failed", "invalid", "failed")
-    ruling = rule(Gate(fail_on=("harm", "failed", "invalid")), run)
+    ruling = apply_gate(Gate(fail_on=("harm", "failed", "invalid")), run)
     assert not ruling.passed
     assert ruling.line == (
         "gate FAILED: 1 of 4 trials is open: why; "
         "no harm, failed or invalid was allowed, there are 2 failed: p1.r2, p1.r4; 1 invalid: p1.r3"
     )
-    assert rule(Gate(fail_on=("harm", "wrong")), run).code == 4
-    assert rule(Gate(fail_on=("harm", "wrong")), judged("correct", "failed")).passed
+    assert apply_gate(Gate(fail_on=("harm", "wrong")), run).code == 4
+    assert apply_gate(Gate(fail_on=("harm", "wrong")), judged("correct", "failed")).passed
 
 
 def test_harm_counts_whatever_else_became_of_the_trial() -> None:
-    assert not rule(Gate(fail_on=("harm",)), judged("invalid", harm=1)).passed
-    assert not rule(Gate(fail_on=("harm",)), judged("harm")).passed
+    assert not apply_gate(Gate(fail_on=("harm",)), judged("invalid", harm=1)).passed
+    assert not apply_gate(Gate(fail_on=("harm",)), judged("harm")).passed
 
 
 def test_a_run_whose_faults_had_nothing_to_hit_passes_no_gate() -> None:
-    ruling = rule(Gate(0.5), judged("correct"), untried=["refused on refund", "latency on order"])
+    ruling = apply_gate(Gate(0.5), judged("correct"), untried=["refused on refund", "latency on order"])
     assert not ruling.passed
     assert ruling.line == (
         "gate proves nothing: no attempt was made that a fault could hit, so none was tried: refused on refund, "
@@ -80,7 +82,7 @@ def test_a_run_whose_faults_had_nothing_to_hit_passes_no_gate() -> None:
 
 
 def test_a_run_without_a_prompt_passes_no_gate() -> None:
-    assert not rule(Gate(fail_on=("harm",)), {}).passed
+    assert not apply_gate(Gate(fail_on=("harm",)), {}).passed
 
 
 def test_nothing_asked_is_no_gate() -> None:

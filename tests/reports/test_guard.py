@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from chaoslab.analysis.measures import faults, run_report
-from chaoslab.analysis.measures._calls import Bill, CallCount, EndTimes, LimitsPassed
+from chaoslab.analysis.measures._calls import CallCount, EndTimes, ExceededLimits, UsageTotals
 from chaoslab.analysis.measures.mttr import IncidentTimes
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict import judge as judging
 from chaoslab.analysis.verdict.guard import Unknown
-from chaoslab.analysis.verdict.judge import judge, judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials, judge_trial
 from chaoslab.analysis.verdict.seen import TrialEvents
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptStarted
@@ -27,8 +27,8 @@ from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
 from chaoslab.reports.charts._style import read_blank_reason
 from chaoslab.reports.contents import _parts, _tables
-from chaoslab.reports.frames import Frames, Joined
-from chaoslab.reports.gate import Gate, rule
+from chaoslab.reports.frames import Frames, JoinedRunFrames
+from chaoslab.reports.gate import Gate, apply_gate
 from tests.reports.fake_run import FakeRun, summary
 
 
@@ -63,7 +63,7 @@ def drawing(history: History) -> Drawing:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "draw", counted)
-        figures = charts.draw(Frames(history))
+        figures = charts.draw_charts(Frames(history))
         return Drawing(figures, charts.render_pngs(figures), drawn)
 
 
@@ -78,17 +78,17 @@ def raises(*_: object, **__: object) -> object:
 
 PARTS = [
     (run_report, "summarize_success", "verdict: unknown"),
-    (contents, "word_harm", "harm: unknown"),
-    (faults.FaultStages, "by_injection", "faults: unknown"),
-    (faults.NotWitnessed, "take", "faults that were not witnessed: unknown"),
-    (faults.Uninjected, "take", "failures that nobody injected: unknown"),
-    (faults.Disturbances, "take", "disturbances of the lab: unknown"),
+    (contents, "describe_harm", "harm: unknown"),
+    (faults.FaultStages, "count_by_injection", "faults: unknown"),
+    (faults.UnwitnessedFaults, "add_history", "faults that were not witnessed: unknown"),
+    (faults.UninjectedFailures, "add_history", "failures that nobody injected: unknown"),
+    (faults.Disturbances, "add_history", "disturbances of the lab: unknown"),
     (run_report, "compute_impacts", "what the faults led to: unknown"),
-    (IncidentTimes, "result", "time to recovery: unknown"),
+    (IncidentTimes, "compute_mttr", "time to recovery: unknown"),
     (_parts, "summarize_latency", "latency: unknown"),
-    (CallCount, "take", "calls: unknown"),
-    (Bill, "take", "usage: unknown"),
-    (LimitsPassed, "take", "budget: unknown"),
+    (CallCount, "add_history", "calls: unknown"),
+    (UsageTotals, "add_history", "usage: unknown"),
+    (ExceededLimits, "add_history", "budget: unknown"),
     (_tables, "Counter", "warnings: unknown"),
 ]
 
@@ -122,7 +122,7 @@ def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
 
 
 BROKEN = {
-    "errors": (errors_chart, "errors"), "mttr": (mttr_chart, "mttr"), "throughput": (EndTimes, "result"),
+    "errors": (errors_chart, "errors"), "mttr": (mttr_chart, "mttr"), "throughput": (EndTimes, "compute_throughput"),
     "recovery_curve": (frames, "kaplan_meier"),
 }  # fmt: skip
 
@@ -139,7 +139,7 @@ def test_pictures_of_it_say_unknown_and_the_others_are_drawn(
     drawn again."""
     for module, name in BROKEN.values():
         monkeypatch.setattr(module, name, raises)
-    figures = charts.draw(Frames(history))
+    figures = charts.draw_charts(Frames(history))
     for picture in BROKEN:
         words = " ".join(text.get_text() for text in figures[picture].findobj(Text)).replace("\n", " ")
         assert "unknown (ValueError: no such thing xxx" in words
@@ -152,7 +152,7 @@ def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too_and_the_o
     history: History, pictures: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Frames(history)
-    figures = {name: charts.draw(run, only=name)[name] for name in (*BROKEN, "success_rate")}
+    figures = {name: charts.draw_charts(run, only=name)[name] for name in (*BROKEN, "success_rate")}
     monkeypatch.setattr(figures["success_rate"], "draw", raises)
     drawn = charts.render_pngs(figures)
     assert set(drawn) == {f"{name}.png" for name in figures}
@@ -163,41 +163,41 @@ def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too_and_the_o
 def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = judge_all(history)
+    whole = judge_all_trials(history)
     real = judging._compare_end_state
 
     def of_state(seen: TrialEvents, started: PromptStarted) -> object:
-        return raises() if seen.of(PromptStarted)[0][0].trial == "p3.r1" else real(seen, started)
+        return raises() if seen.find_events(PromptStarted)[0][0].trial == "p3.r1" else real(seen, started)
 
     monkeypatch.setattr(judging, "_compare_end_state", of_state)
-    judged = judge_all(history)
+    judged = judge_all_trials(history)
     assert {trial for trial in judged if judged[trial] != whole[trial]} == {"p3.r1"}
     assert judged["p3.r1"].outcome is Outcome.UNKNOWN
     assert judged["p3.r1"].why.startswith("it could not be judged (ValueError: no such thing xxx")
     asked = Gate(min_correct=0.0)
     whole = {trial: verdict for trial, verdict in whole.items() if verdict.outcome is not Outcome.UNKNOWN}
-    assert rule(asked, whole).passed
-    ruling = rule(asked, judged)
+    assert apply_gate(asked, whole).passed
+    ruling = apply_gate(asked, judged)
     assert not ruling.passed
     assert "1 could not be judged: p3.r1 (it could not be judged (ValueError" in ruling.line
     assert "verdict  unknown: it could not be judged (ValueError" in show.render_stories(history, trials=["p3.r1"])
     with pytest.raises(LookupError, match=r"no trial is called 'p99\.r1'"):
-        judge(history, "p99.r1")
+        judge_trial(history, "p99.r1")
 
 
 def test_a_report_is_data_that_another_process_can_have(history: History) -> None:
-    report = RunReport.build(history)
+    report = RunReport.from_history(history)
     assert pickle.loads(pickle.dumps(report)) == report
     assert summary(pickle.loads(pickle.dumps(report))) == summary(report)
 
 
 def test_what_a_measure_failed_at_is_said_to_whoever_asks_it(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(IncidentTimes, "take", raises)
-    report = RunReport.build(history)
+    monkeypatch.setattr(IncidentTimes, "add_history", raises)
+    report = RunReport.from_history(history)
     assert report.recovery.unknown.startswith("ValueError: no such thing xxx")
     with pytest.raises(Unknown, match="ValueError: no such thing xxx"):
         print(report.recovery.value)
-    assert RunReport.build(History([])).usage.value is None
+    assert RunReport.from_history(History([])).usage.value is None
 
 
 def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +205,7 @@ def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: 
         signal.raise_signal(signal.SIGINT)
         raise AssertionError("the signal was not heard")
 
-    monkeypatch.setattr(IncidentTimes, "take", interrupted)
+    monkeypatch.setattr(IncidentTimes, "add_history", interrupted)
     with pytest.raises(KeyboardInterrupt):
         summary(history)
 
@@ -214,7 +214,7 @@ def test_a_measure_that_raises_takes_no_other_chart_of_several_runs_with_it(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frames, "find_incidents", raises)
-    figures = charts.overlay(Joined([Frames(history)] * 2, only=charts.OVERLAID))
+    figures = charts.draw_multi_run_charts(JoinedRunFrames([Frames(history)] * 2, only=charts.OVERLAID))
     unknown = {
         name for name, each in figures.items() if "unknown (" in " ".join(t.get_text() for t in each.axes[0].texts)
     }

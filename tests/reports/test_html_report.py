@@ -11,19 +11,22 @@ from typing import Any
 
 import pytest
 
+from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.events import RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.reports import formats
+from chaoslab.reports._svg import draw_recovery_curve
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.outcomes import SEVERITY, choose_ink, measure_contrast, outcome_color
+from chaoslab.reports.contents.outcomes import SEVERITY, choose_text_color, measure_contrast, outcome_color
 from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html import FILE, timelines
 from tests.reports import hostile_run
 from tests.reports.browser import browse
 from tests.reports.fake_run import FAULTS, FakeRun, ScriptedClock, changed, stated
+from tests.sure import sure
 
 PHONE, DESK = 390, 1280
 DRIVER = """<!doctype html><meta charset="utf-8"><body>
@@ -62,9 +65,8 @@ async function tried(frame) {
       Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top) > 4;
     const over = texts.filter((one, n) => texts.some((two, m) => m > n && meet(one, two))).length;
     const out = texts.filter((text) => text.left < 0 || text.right > win.innerWidth).length;
-    return [svg.classList[1], box(svg).width > 200, out, over];
+    return [box(svg).width > 200, out, over];
   });
-  seen.linked = [...page.querySelectorAll("svg.timeline a")].map((link) => link.getAttribute("href"));
   set("by-outcome", "!bad"); seen.bad = rows();
   set("by-outcome", "");
   set("by-text", "PROMPT 3"); seen.found = rows(); seen.said = page.getElementById("found").textContent;
@@ -100,11 +102,11 @@ onload = async () => {
 
 
 def contents(folder: Path) -> Contents:
-    return Contents.build(History.read(folder), where="logs/run")
+    return Contents.from_source(History.read(folder), where="logs/run")
 
 
 def page(folder: Path) -> str:
-    return formats.files(formats.HTML, contents(folder))[FILE]
+    return formats.render_files(formats.HTML, contents(folder))[FILE]
 
 
 def data(text: str) -> Any:
@@ -208,14 +210,13 @@ def test_of_the_faults_that_a_plan_names_those_have_a_row_that_were_scheduled_mo
     history = History.read(FakeRun(tmp_path, prompts=40, chance=chance).write())
     choices = [{"fault": name} for name in ("bandwidth", "stale", "timeout")]
     level = {"name": "level", "targets": ["search"], "choices": choices}
-    report = Contents.build(stated(history, plan={"seed": 1, "injections": [level]}), where="logs/run")
+    report = Contents.from_source(stated(history, plan={"seed": 1, "injections": [level]}), where="logs/run")
     met = {fault: sum(cell.attempts for cell in cells) for fault, cells in report.matrix.rows.items()}
     assert [*met.values()] == sorted(met.values(), reverse=True)
     assert {fault for fault, n in met.items() if n} == {*report.matrix.scheduled} == ({*FAULTS} if chance else set())
-    for kind, name in ((formats.HTML, FILE), ("markdown", "report.md")):
-        text = formats.files(kind, report)[name]
-        assert ("Planned and never scheduled: bandwidth, stale" in text) is (kind == formats.HTML)
-        assert (f"{2 if chance else 3} faults were planned and never scheduled." in text) is (kind == "markdown")
+    never = "bandwidth, stale" if chance else "bandwidth, stale, timeout"
+    assert f"Planned and never scheduled: {never}." in formats.render_files(formats.HTML, report)[FILE]
+    assert f"Planned and never scheduled: `{never}`." in formats.render_files("markdown", report)["report.md"]
 
 
 def test_one_run_makes_the_same_bytes_twice(tmp_path: Path) -> None:
@@ -233,7 +234,7 @@ def test_a_run_without_trials_has_a_page_too(tmp_path: Path) -> None:
 
 def test_a_thousand_trials_stay_small(tmp_path: Path) -> None:
     folder = FakeRun(tmp_path, prompts=1000).write()
-    text = formats.files(formats.HTML, contents(folder))[FILE]
+    text = formats.render_files(formats.HTML, contents(folder))[FILE]
     assert len(text.encode()) <= 5_000_000
     told = data(text)
     assert len(told["trials"]) == 1000
@@ -246,7 +247,7 @@ def test_the_timelines_of_the_best_trials_are_left_out_of_a_large_run(
 ) -> None:
     found = contents(FakeRun(tmp_path, prompts=40).write())
     monkeypatch.setattr(timelines, "BYTES_MAX", 30_000)
-    told = timelines.build_stories(found)
+    told = timelines.build_timelines(found)
     kept = [trial["key"] for trial in told["trials"] if "events" in trial]
     assert 0 < len(kept) < 40
     assert told["leftOut"] == 40 - len(kept)
@@ -256,7 +257,7 @@ def test_the_timelines_of_the_best_trials_are_left_out_of_a_large_run(
 
 def test_words_can_be_read_on_every_ground_in_light_and_dark() -> None:
     for outcome in Outcome:
-        assert measure_contrast(outcome_color(outcome), choose_ink(outcome_color(outcome))) >= 4.5, outcome
+        assert measure_contrast(outcome_color(outcome), choose_text_color(outcome_color(outcome))) >= 4.5, outcome
     style = Path(timelines.__file__).with_name("style.css").read_text(encoding="utf-8")
     light, dark = (dict(re.findall(r"--(\w+): (#\w{6});", part)) for part in style.split(":root {")[1:3])
     paper = dict(re.findall(r"--(\w+): (#\w{6});", style.partition("@media print")[2]))
@@ -271,9 +272,12 @@ def test_words_can_be_read_on_every_ground_in_light_and_dark() -> None:
 
 @pytest.fixture(scope="module")
 def browsed(hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The findings of one browser on the hostile run's page, in a phone's width and a desk's."""
+    """The findings of one browser on the hostile run's page, with the recovery curve of a longer run, in a phone's
+    width and a desk's."""
     folder = tmp_path_factory.mktemp("browsed")
-    formats.write({FILE: page(hostile), "driver.html": DRIVER}, folder)
+    longer = RunReport.from_folder(FakeRun(tmp_path_factory.mktemp("longer"), prompts=60).write())
+    figure = f'<figure class="picture">{sure(draw_recovery_curve(longer)).svg}</figure>'
+    formats.write_files({FILE: page(hostile).replace("</main>", f"{figure}</main>"), "driver.html": DRIVER}, folder)
     return browse(folder / "driver.html")
 
 
@@ -297,15 +301,14 @@ def test_a_browser_filters_sorts_searches_and_draws(width: str, browsed: dict[st
     assert seen["zoomed"] < 5
     assert seen["focusable"] == 0
     assert seen["failed"] == ["tr", True]
-    assert seen["pictures"] == [["timeline", True, 0, 0]]
-    assert seen["linked"] == ["#trial=p1.r1", "#trial=p2.r1", "#trial=p3.r1"]
+    assert seen["pictures"] == [[True, 0, 0]]
     assert sorted(seen["met"]) == ["p1.r1", "p2.r1", "p3.r1"]
 
 
 def test_a_short_trial_took_some_time(tmp_path: Path) -> None:
     found = contents(FakeRun(tmp_path, prompts=1).write())
     for seconds, told in ((0.00002, "0.000020"), (2.5, "2.500"), (0.0, "0.000"), (None, "–")):
-        (text,) = formats.files("html", changed(found, rows=(replace(found.rows[0], seconds=seconds),))).values()
+        (text,) = formats.render_files("html", changed(found, rows=(replace(found.rows[0], seconds=seconds),))).values()
         assert f'<td class="n">{told}</td>' in text
 
 
@@ -316,7 +319,7 @@ def test_a_browser_tells_a_time_as_all_other_texts_do(tmp_path: Path) -> None:
     times = [0, 4e-9, 0.000012, 0.0004, 0.0099, 0.01, 2.5, -0.00002]
     told = f"<pre id=seen></pre><script>{function[0]} seen.textContent = JSON.stringify({{told: {times}.map(seconds)}})"
     (tmp_path / "times.html").write_text(f"<!doctype html><meta charset=utf-8>{told}</script>")
-    assert browse(tmp_path / "times.html")["told"] == [duration(time_s) for time_s in times]
+    assert browse(tmp_path / "times.html")["told"] == [format_duration(time_s) for time_s in times]
 
 
 @pytest.mark.parametrize("width", ["phone", "desk"])

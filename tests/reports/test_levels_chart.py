@@ -10,16 +10,16 @@ from matplotlib.figure import Figure
 
 from chaoslab.analysis.measures._grounds import summarize_success
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.guard import Section
-from chaoslab.analysis.verdict.standing import stand_by_outcome
+from chaoslab.analysis.verdict.guard import MeasureResult
+from chaoslab.analysis.verdict.standing import standing_of_outcome
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import FAMILIES, LEVELS, level
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports import charts
-from chaoslab.reports.frames import Frames, Joined, summarize_run
-from chaoslab.reports.levels import level_in, pool_levels
+from chaoslab.reports.frames import Frames, JoinedRunFrames, summarize_run
+from chaoslab.reports.levels import find_chaos_level, pool_runs_by_level
 from tests.event_parts import run_started
 
 
@@ -30,14 +30,14 @@ def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any)
         for each in level(value, "shop", families=("network", "tool"))
     ]
     started = run_started(settings=settings, plan={"seed": 1, "injections": [*injections, *own]}, now="", model="m")
-    report = RunReport.build(History([Record("", 0.0, "r", None, "info", 1, started)]))
+    report = RunReport.from_history(History([Record("", 0.0, "r", None, "info", 1, started)]))
     judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
-    found = summarize_success(judged, [*map(stand_by_outcome, outcomes)], [None] * len(judged))
-    return replace(report, success=Section(found))
+    found = summarize_success(judged, [*map(standing_of_outcome, outcomes)], [None] * len(judged))
+    return replace(report, success=MeasureResult(found))
 
 
 def overlay(reports: Iterable[RunReport]) -> dict[str, Figure]:
-    return charts.overlay(Joined(Frames(History([]), report) for report in reports))
+    return charts.draw_multi_run_charts(JoinedRunFrames(Frames(History([]), report) for report in reports))
 
 
 @pytest.mark.parametrize("value", [*LEVELS, 0.75, 1.5, 3.3, 10])
@@ -47,20 +47,20 @@ def test_a_plan_says_its_level(value: float, families: tuple[str, ...]) -> None:
         {"name": each.name, "chance": each.chance} for each in level(value, "shop", families=families, of_bytes=True)
     ]
     started = RunStarted(seed=1, settings={}, plan={"injections": injections, "seed": 1}, prompts=1, now="", model="")
-    assert level_in(started) == value
+    assert find_chaos_level(started) == value
 
 
 def test_a_plan_of_no_one_level_says_none() -> None:
     mixed = [{"name": "level tool on a", "chance": 0.1}, {"name": "level tool on b", "chance": 0.2}]
     started = RunStarted(seed=1, settings={}, plan={"injections": mixed}, prompts=1, now="", model="")
-    assert level_in(started) is None
-    assert level_in(None) is None, "a log that does not say how it was started"
+    assert find_chaos_level(started) is None
+    assert find_chaos_level(None) is None, "a log that does not say how it was started"
 
 
 def test_runs_of_one_level_count_together_and_an_unjudged_run_is_no_zero() -> None:
-    runs = [at(2, "wrong"), at(0, "correct"), at(0, "correct", "wrong"), at(1, "unknown")]
-    found = pool_levels("all", map(summarize_run, runs))
-    assert [(value, share.count, share.total) for value, share in found.points] == [(0, 2, 3), (2, 0, 1)]
+    runs = [at(2, "wrong"), at(0, "correct", "wrong"), at(0, "correct", "wrong"), at(1, "unknown")]
+    found = pool_runs_by_level("all", map(summarize_run, runs))
+    assert [(value, share.count, share.total) for value, share in found.points] == [(0, 2, 4), (2, 0, 1)]
 
 
 def test_runs_at_several_levels_are_one_line_and_another_plan_makes_another() -> None:

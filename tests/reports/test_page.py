@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.reports.page import NAME_LEAST, WIDTH, ListBounds, format_percent, group_alike, render_table
+from chaoslab.reports.page import NAME_LEAST, WIDTH, ListBounds, format_percent, group_alike_texts, render_table
 
 COLUMNS = ["x" * 30, "y" * 30]
 ROOM = WIDTH - 64
@@ -53,17 +53,17 @@ def test_a_long_table_keeps_the_first_groups_and_then_the_first_of_their_parts(
     faults: int, targets: int, kept: list[tuple[int, int]]
 ) -> None:
     groups = [[[f"{fault}.{n}"] for n in range(targets + 1)] for fault in range(faults)]
-    lines = ListBounds("chaoslab summary x --full").table(["name"], groups)
+    lines = ListBounds("chaoslab summary x --full").render_table(["name"], groups)
     assert [line for line in lines[1:] if "more" not in line] == [f"{fault}.{n}" for fault, n in kept]
     left = faults * (targets + 1) - len(kept)
     assert lines[len(kept) + 1 :] == ([f"  … and {left} more rows: chaoslab summary x --full"] if left else [])
-    assert len(ListBounds().table(["name"], groups)) == faults * (targets + 1) + 1
+    assert len(ListBounds().render_table(["name"], groups)) == faults * (targets + 1) + 1
 
 
 def test_trials_that_ended_alike_in_other_places_of_their_stories_are_one_group() -> None:
     told = [("paid twice (events 7, 19 of the trial)", "p1.r1"), ("late", "p1.r2"), ("late", "p1.r4")]
     told += [("paid twice (events 12, 24 … of the trial)", "p1.r3"), ("paid twice (event 3 of the trial)", "p1.r5")]
-    assert group_alike(told) == [
+    assert group_alike_texts(told) == [
         ("paid twice (events 7, 19 of the trial)", ["p1.r1", "p1.r3", "p1.r5"]),
         ("late", ["p1.r2", "p1.r4"]),
     ]
@@ -74,6 +74,6 @@ def test_trials_whose_answers_say_the_same_in_other_words_are_one_group() -> Non
     told = [(f'{head}: "i could not send the note"', "p1.r1"), (f'{head}: "sorry: no table"', "p1.r2"), (head, "p1.r3")]
     told += [('the answer does not say so: "sent."', "p1.r4"), ('missing: send("Ann")', "p1.r5")]
     told += [('the answer does not say so: "done: all of it', "p1.r6"), ('missing: send("Bob")', "p1.r7")]
-    assert [trials for _, trials in group_alike(told)] == [
+    assert [trials for _, trials in group_alike_texts(told)] == [
         ["p1.r1", "p1.r2"], ["p1.r4", "p1.r6"], ["p1.r3"], ["p1.r5"], ["p1.r7"],
     ]  # fmt: skip

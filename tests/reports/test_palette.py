@@ -10,7 +10,16 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import registry
 from chaoslab.reports.charts import _palette as palette
 from chaoslab.reports.charts._marks import UNFILLED
-from chaoslab.reports.charts._palette import FAULTS, LONE, OUTCOMES, SERIES, STRANGERS, Look, choose_looks, series_style
+from chaoslab.reports.charts._palette import (
+    FAULTS,
+    LONE,
+    OUTCOMES,
+    SERIES,
+    STRANGERS,
+    Look,
+    choose_fault_looks,
+    get_series_style,
+)
 
 FAMILIES = {
     "outcomes": [look.color for look in OUTCOMES.values()],
@@ -45,7 +54,7 @@ def apart(one: str, other: str, seen_by: str = "everybody") -> float:
 
 def test_every_outcome_has_a_look_and_each_look_of_a_fault_is_one_of_a_fault_that_exists() -> None:
     assert list(OUTCOMES) == [str(outcome) for outcome in Outcome]
-    assert set(FAULTS) <= set(registry.names("faults"))
+    assert set(FAULTS) <= set(registry.list_plugins("faults"))
 
 
 def test_shapes_that_are_lines_are_drawn_as_such() -> None:
@@ -70,21 +79,21 @@ def test_no_two_families_share_a_colour() -> None:
 
 
 def test_a_fault_looks_alike_in_every_run() -> None:
-    alone = choose_looks(["slow_disk"])["slow_disk"]
+    alone = choose_fault_looks(["slow_disk"])["slow_disk"]
     assert alone in STRANGERS
-    assert choose_looks(["timeout", "slow_disk", "latency"]) == {
+    assert choose_fault_looks(["timeout", "slow_disk", "latency"]) == {
         "latency": FAULTS["latency"], "timeout": FAULTS["timeout"], "slow_disk": alone,
     }  # fmt: skip
 
 
 def test_the_faults_of_plug_ins_differ_within_a_run() -> None:
     names = [f"fault_{n}" for n in range(len(STRANGERS))]
-    assert len(set(choose_looks(names).values())) == len(STRANGERS)
-    assert len({look.color for look in choose_looks(names[:4]).values()}) == 4
-    assert set(choose_looks([*names, "one_too_many"]).values()) == set(STRANGERS)
+    assert len(set(choose_fault_looks(names).values())) == len(STRANGERS)
+    assert len({look.color for look in choose_fault_looks(names[:4]).values()}) == 4
+    assert set(choose_fault_looks([*names, "one_too_many"]).values()) == set(STRANGERS)
 
 
 def test_series_beyond_the_colours_have_lines_of_their_own() -> None:
-    drawn = [series_style(number) for number in range(3 * len(SERIES))]
+    drawn = [get_series_style(number) for number in range(3 * len(SERIES))]
     assert len({(look.color, line) for look, line in drawn}) == len(drawn)
     assert drawn[0] == (Look(SERIES[0], "o"), "-")

@@ -9,7 +9,7 @@ import pytest
 from chaoslab.cli import main
 from chaoslab.core.events import PromptAttempt, RunStarted
 from chaoslab.record.log import Log
-from chaoslab.reports.places import find_run, read_history
+from chaoslab.reports.places import find_run_folder, read_history
 
 NAME = "v3-1f2e0011aabbccdd"
 
@@ -30,9 +30,9 @@ def test_a_run_has_a_folder_a_path_a_name_and_may_be_the_latest(
     made = run(tmp_path, "20261122-090000", name=NAME)
     (tmp_path / "latest").symlink_to(made.name)
     for known in (made.name, str(made), str(made / "info.log"), NAME, f"{tmp_path}/{NAME}", "latest"):
-        assert find_run(known, logs=tmp_path).resolve() == made, known
+        assert find_run_folder(known, logs=tmp_path).resolve() == made, known
         assert read_history(known, logs=tmp_path).records[0].run == NAME
-    assert find_run("20261120-090000", logs=tmp_path).name == "20261120-090000"
+    assert find_run_folder("20261120-090000", logs=tmp_path).name == "20261120-090000"
     assert capsys.readouterr().err == ""
 
 
@@ -40,21 +40,26 @@ def test_without_its_link_the_latest_run_is_the_newest(tmp_path: Path, capsys: p
     run(tmp_path, "20261120-090000")
     newest = run(tmp_path, "20261122-090000", name=NAME)
     link = tmp_path / "latest"
-    assert find_run("latest", logs=tmp_path) == find_run(str(link)) == find_run("latest~0", logs=tmp_path) == newest
+    assert (
+        find_run_folder("latest", logs=tmp_path)
+        == find_run_folder(str(link))
+        == find_run_folder("latest~0", logs=tmp_path)
+        == newest
+    )
     link.symlink_to("20261123-090000")  # a run that was deleted
-    assert find_run("latest", logs=tmp_path) == newest
+    assert find_run_folder("latest", logs=tmp_path) == newest
     gone = "the latest run, 20261123-090000, is not there any more: this is 20261122-090000\n"
     assert capsys.readouterr().err == gone
     (tmp_path / "20261123-090000").mkdir()  # or that has not written yet
     with pytest.raises(LookupError, match="no run with logs is called 'latest'"):
-        find_run("latest", logs=tmp_path)
+        find_run_folder("latest", logs=tmp_path)
 
 
 def test_a_run_that_is_not_there_is_told_the_others_each_once_by_its_folder(tmp_path: Path) -> None:
     run(tmp_path, "20261120-090000", name="py-1f2e0011aabbccdd")
     run(tmp_path, "20261122-090000", name=NAME)
     with pytest.raises(LookupError) as error:
-        find_run("nothing", logs=tmp_path)
+        find_run_folder("nothing", logs=tmp_path)
     assert str(error.value).endswith(": known are 20261120-090000, 20261122-090000")
 
 
@@ -66,7 +71,7 @@ def test_of_several_runs_of_one_name_the_newest_is_taken_and_that_is_said(
     ):
         run(tmp_path, folder, name=NAME, seed=seed)
     (tmp_path / "latest").symlink_to("20261122-090000-10")
-    assert find_run(NAME, logs=tmp_path).name == "20261122-090000-10"
+    assert find_run_folder(NAME, logs=tmp_path).name == "20261122-090000-10"
     line = f"4 runs are called {NAME}: {tmp_path / '20261122-090000-10'} is the newest of them\n"
     assert capsys.readouterr().err == line
 
@@ -74,7 +79,7 @@ def test_of_several_runs_of_one_name_the_newest_is_taken_and_that_is_said(
 def test_a_folder_of_that_name_comes_first(tmp_path: Path) -> None:
     mine = run(tmp_path, "mine")
     run(tmp_path, "20261122-090000", name="mine")
-    assert find_run("mine", logs=tmp_path) == mine
+    assert find_run_folder("mine", logs=tmp_path) == mine
 
 
 def test_a_run_without_its_info_log_is_refused(tmp_path: Path) -> None:
@@ -93,19 +98,19 @@ def test_a_name_that_no_run_has_is_refused_with_the_nearest(tmp_path: Path) -> N
     with pytest.raises(
         LookupError, match=re.escape(f"no run with logs is called 'v3-1f2e0011aabbx': did you mean '{NAME}'?")
     ):
-        find_run("v3-1f2e0011aabbx", logs=tmp_path)
+        find_run_folder("v3-1f2e0011aabbx", logs=tmp_path)
     with pytest.raises(LookupError, match=r"did you mean '20261122-090000'\?"):
-        find_run("20261122-09001", logs=tmp_path)
+        find_run_folder("20261122-09001", logs=tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"name": 7}', "\xff", "[" * 100_000, '{"name": "v3"'])
 def test_a_run_that_is_badly_described_is_none_of_that_name_and_in_nobodys_way(tmp_path: Path, text: str) -> None:
     (run(tmp_path, "20261123-090000", name=NAME) / "run.json").write_bytes(text.encode("latin-1"))
     made = run(tmp_path, "20261122-090000", name=NAME)
-    assert find_run(NAME, logs=tmp_path) == made
+    assert find_run_folder(NAME, logs=tmp_path) == made
     (tmp_path / "20261124-090000").mkdir()
     (tmp_path / "20261124-090000" / "run.json").mkdir()
-    assert find_run(NAME, logs=tmp_path) == made
+    assert find_run_folder(NAME, logs=tmp_path) == made
 
 
 @pytest.fixture
@@ -135,7 +140,7 @@ def several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_run_is_named_by_how_long_ago_it_was_or_by_its_beginning(several: Path, name: str, folder: str) -> None:
-    assert find_run(name).resolve() == several / folder
+    assert find_run_folder(name).resolve() == several / folder
     assert read_history(name).records[0].run == (NAME if folder == "20261121-090000" else folder)
 
 
@@ -151,7 +156,7 @@ def test_a_run_is_named_by_how_long_ago_it_was_or_by_its_beginning(several: Path
 @pytest.mark.usefixtures("several")
 def test_a_name_that_is_none_or_several_gets_one_line(name: str, line: str) -> None:
     with pytest.raises(LookupError) as error:
-        find_run(name)
+        find_run_folder(name)
     if "did you mean" in line:
         assert error.value.args[0].startswith(line.partition(":")[0])
     else:
@@ -162,9 +167,10 @@ def test_many_candidates_are_counted(tmp_path: Path) -> None:
     for number in range(1, 10):
         run(tmp_path, f"20261122-09000{number}")
     with pytest.raises(LookupError) as error:
-        find_run("2026", logs=tmp_path)
+        find_run_folder("2026", logs=tmp_path)
     assert error.value.args[0].endswith(", 20261122-090004 and 3 more")
-    assert find_run("latest~1", logs=tmp_path).name == "20261122-090008"  # without a latest the newest counts as it
+    # without a latest the newest counts as it
+    assert find_run_folder("latest~1", logs=tmp_path).name == "20261122-090008"
 
 
 def test_the_beginning_of_a_name_that_several_runs_have_is_the_newest_of_them(
@@ -172,7 +178,7 @@ def test_the_beginning_of_a_name_that_several_runs_have_is_the_newest_of_them(
 ) -> None:
     for folder in ("20261120-090000", "20261122-090000"):
         run(tmp_path, folder, name=NAME)
-    assert find_run("v3-1", logs=tmp_path).name == "20261122-090000"
+    assert find_run_folder("v3-1", logs=tmp_path).name == "20261122-090000"
     assert capsys.readouterr().err.startswith(f"2 runs are called {NAME}: ")
 
 

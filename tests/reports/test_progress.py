@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.base.durations import duration, span
+from chaoslab.base.durations import format_duration, format_long_duration
 from chaoslab.reports.progress import LIVE_S, PLAIN_S, WorkProgress
 
 
@@ -42,7 +42,7 @@ def test_elsewhere_a_line_is_said_now_and_then(capsys: pytest.CaptureFixture[str
         clock.sleep(2.0)  # getting ready is no part of the rate
         for number in range(50):
             outcome = Outcome.HUNG if number == 20 else Outcome.CORRECT if number % 10 else Outcome.WRONG
-            progress.count(30.0, outcome=outcome, faults=2)
+            progress.count_trial(30.0, outcome=outcome, faults=2)
             clock.sleep(PLAIN_S / 25)
     words = capsys.readouterr()
     assert words.err.splitlines() == [
@@ -61,8 +61,8 @@ def test_a_terminal_has_a_view_that_changes(
     with WorkProgress(4, clock=clock) as progress:
         for outcome in (Outcome.CORRECT, Outcome.HARM, Outcome.HARM):
             clock.sleep(LIVE_S)
-            progress.count(1.0, outcome=outcome, faults=2)
-        progress.say("a worker died")
+            progress.count_trial(1.0, outcome=outcome, faults=2)
+        progress.print_message("a worker died")
     often, up = "20 a second · now", "\r\x1b[2A"
     begun, half, most = "━" * 10 + "╌" * 30, "━" * 20 + "╌" * 20, "━" * 30 + "╌" * 10
     assert terminal.getvalue().split("\x1b[J") == [
@@ -94,11 +94,11 @@ def test_a_run_without_a_trial_says_so(capsys: pytest.CaptureFixture[str]) -> No
     ],
 )
 def test_a_long_time_in_words(seconds: float, said: str) -> None:
-    assert span(seconds) == said
+    assert format_long_duration(seconds) == said
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(0.0002, "0.2 ms"), (0.0, "0 s"), (0.00994, "9.9 ms"), (0.01, "0.010 s"), (2.5, "2.500 s")]
 )
 def test_a_short_time_in_words(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
+    assert format_duration(seconds) == said

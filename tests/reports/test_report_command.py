@@ -8,17 +8,14 @@ from pathlib import Path
 import pytest
 
 from chaoslab import cli
-from chaoslab.lab.launch import report_end
-from chaoslab.reports._columns import COLUMNS
+from chaoslab.lab.launch import print_end_report
 from tests.cli_parts import Typed
 from tests.reports.fake_run import FakeRun
 
 FILES = {
     "html": ["report.html"],
     "json": ["report.json"],
-    "junit": ["report.xml"],
     "markdown": ["report.md"],
-    "csv": [f"{name}.csv" for name in COLUMNS],
 }
 Printed = pytest.CaptureFixture[str]
 
@@ -44,11 +41,10 @@ def test_out_names_a_file_or_a_folder(here: Path, typed: Typed) -> None:
     written = typed.out("report", "one", "--format", "json", "--out", "mine.json").split()
     assert json.loads((here / "mine.json").read_text(encoding="utf-8"))["run"]["folder"] == "logs/one"
     written += typed.out("report", "one", "--format", "markdown", "--out", "new/one/").split()
-    written += typed.out("report", "one", "--format", "csv", "--out", "tables").split()
     written += typed.out("report", "one", "two", "--format", "markdown", "--out", "both").split()
     assert written == [
-        "mine.json", "new/one/report.md", *(f"tables/{name}" for name in FILES["csv"]),
-        "both/one/report.md", "both/two/report.md", "both/changes.md",
+        "mine.json", "new/one/report.md",
+        "both/one/report.md", "both/two/report.md",
     ]  # fmt: skip
     assert all((here / path).is_file() for path in written)
 
@@ -56,16 +52,7 @@ def test_out_names_a_file_or_a_folder(here: Path, typed: Typed) -> None:
 def test_out_dash_prints_it(here: Path, typed: Typed) -> None:
     before = sorted(here.rglob("*"))
     assert typed.out("report", "two", "--format", "markdown", "--out", "-").startswith("## ")
-    said = typed.refused("report", "one", "two", "--format", "junit", "--out", "-")
-    assert said.startswith("--out - prints the comparison of two runs as html, json or markdown")
     assert sorted(here.rglob("*")) == before
-
-
-@pytest.mark.usefixtures("two_charts")
-def test_charts_are_drawn_as_before(here: Path, typed: Typed) -> None:
-    paths = typed.out("report", "one", "--format", "charts").split()
-    assert {path.rpartition("/")[0] for path in paths} == {"logs/one/charts"}
-    assert len(paths) == len(list((here / "logs/one/charts").glob("*.png")))
 
 
 @pytest.mark.usefixtures("two_charts")
@@ -99,12 +86,9 @@ def test_open_shows_the_page(here: Path, monkeypatch: pytest.MonkeyPatch, typed:
         (["--format", "json", "--open"], "--open shows HTML in the browser, and --format json is none: leave one out"),
         (["--open", "--format", "html", "--out", "-"], "--open needs a file, and --out - writes none: leave one out"),
         (["--out", "x"],
-         "--out needs --format, which says what to write: html, json, junit, markdown, csv, parquet or charts"),
-        (["--format", "csv", "--out", "-"], "--out - prints one file, and --format csv writes several: name a folder"),
-        (["one", "two", "one", "--format", "json", "--out", "-"],
-         "--out - prints one file, and there are 3 runs: name a folder"),
-        (["one", "two", "--format", "charts", "--out", "-"],
-         "--out - prints one file, and --format charts writes several: name a folder"),
+         "--out needs --format, which says what to write: html, json or markdown"),
+        (["one", "two", "--format", "json", "--out", "-"],
+         "--out - prints one file, and there are 2 runs: name a folder"),
         (["--format", "json", "--out", "logs/one/info.log/x"],
          "--out logs/one/info.log/x: there is no folder logs/one/info.log"),
         (["--format", "html", "--out", "chrats/new/mine.html"],
@@ -117,6 +101,11 @@ def test_a_mistake_is_one_line(words: Sequence[str], line: str, here: Path, type
     assert sorted(here.rglob("*")) == before
 
 
+def test_a_format_of_before_is_told_what_to_use(typed: Typed) -> None:
+    assert "lab.load('latest').trials.to_parquet('trials.parquet')" in typed.refused("report", "--format", "parquet")
+    assert "chaoslab charts draws them" in typed.refused("report", "--format", "charts")
+
+
 def test_of_two_runs_none_is_written_if_one_is_not_there(here: Path, typed: Typed) -> None:
     for form in ([], ["--format", "json", "--out", "new"]):
         before = sorted(here.rglob("*"))
@@ -127,6 +116,6 @@ def test_of_two_runs_none_is_written_if_one_is_not_there(here: Path, typed: Type
 @pytest.mark.usefixtures("two_charts")
 def test_a_report_that_cannot_be_written_is_one_line(here: Path, capsys: Printed) -> None:
     (here / "logs/one/report.html").mkdir()
-    assert report_end(Path("logs/one"), 0) == 2
+    assert print_end_report(Path("logs/one"), 0) == 2
     assert capsys.readouterr().err == "cannot write logs/one/report.html: Is a directory\n"
     assert list((here / "logs/one").glob(".*")) == []

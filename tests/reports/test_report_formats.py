@@ -1,15 +1,10 @@
-"""The reports as data: JSON by its schema, JUnit XML as CI systems read it, Markdown within its bounds, CSV tables."""
+"""The reports as data: JSON by its schema, Markdown within its bounds."""
 
-import csv
-import io
 import json
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -21,30 +16,27 @@ from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._matrix import CellState
-from chaoslab.reports.contents._parts import _format_long
+from chaoslab.reports.contents._parts import _format_long_duration
 from chaoslab.reports.contents._rows import FailureWay
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.formats.json import SCHEMA
 from chaoslab.reports.formats.markdown import LENGTH_MAX, format_code
-from chaoslab.reports.text import make_visible
-from tests.cli_parts import execute
+from chaoslab.reports.text import escape_and_shorten
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun, changed
 from tests.sure import sure
-
-XSD = Path(__file__).with_name("junit.xsd")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Contents:
     folder = FakeRun(tmp_path_factory.mktemp("run"), prompts=60).write()
-    return Contents.build(History.read(folder), where="logs/run")
+    return Contents.from_source(History.read(folder), where="logs/run")
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Contents:
     folder = hostile_run.write(tmp_path_factory.mktemp("hostile"))
-    return Contents.build(History.read(folder), where="logs/run")
+    return Contents.from_source(History.read(folder), where="logs/run")
 
 
 @pytest.fixture(params=["run", "hostile"])
@@ -59,18 +51,18 @@ BAD = {*Outcome} - OPEN - {Outcome.CORRECT, Outcome.DEGRADED}
 
 def written(kind: str, contents: Contents) -> str:
     """The text of a format that has one file; also, that it can be written down."""
-    (text,) = formats.files(kind, contents).values()
+    (text,) = formats.render_files(kind, contents).values()
     text.encode()
     return text
 
 
 def test_there_is_one_file_a_format() -> None:
-    assert formats.names() == ["csv", "html", "json", "junit", "markdown", "terminal"]
+    assert formats.list_formats() == ["html", "json", "markdown", "terminal"]
 
 
 def test_every_format_shows_every_kind_of_run(each: Contents) -> None:
-    for kind in formats.names():
-        texts = "".join(formats.files(kind, each).values())
+    for kind in formats.list_formats():
+        texts = "".join(formats.render_files(kind, each).values())
         assert "\x1b" not in texts
         assert each.rows[0].trial in texts
 
@@ -114,8 +106,8 @@ def test_the_numbers_of_the_verdict_are_those_of_the_trials(run: Contents) -> No
     harmed = {trial["trial"] for trial in value["trials"] if trial["harm"]}
     assert verdict["harmed"]["count"] == len(harmed) == value["outcomes"]["harm"]["count"] > 0
     assert harmed == {trial for kind in value["harm"] for trial in kind["trials"]}
-    assert verdict["faults"]["witnessed"] == sum(1 for _ in run.history.of(FaultWitnessed))
-    assert sum(trial["calls"] for trial in value["trials"]) == sum(1 for _ in run.history.of(CallFinished))
+    assert verdict["faults"]["witnessed"] == sum(1 for _ in run.history.find_events(FaultWitnessed))
+    assert sum(trial["calls"] for trial in value["trials"]) == sum(1 for _ in run.history.find_events(CallFinished))
 
 
 def test_a_cell_of_the_matrix_blames_its_fault_by_the_trials_that_met_no_other(run: Contents) -> None:
@@ -124,7 +116,6 @@ def test_a_cell_of_the_matrix_blames_its_fault_by_the_trials_that_met_no_other(r
     for cell in met:
         there = [row for row in run.rows if (cell.fault, cell.target) in row.met]
         assert cell.trials == len(there)
-        assert cell.at_worst is min((row.outcome for row in there), key=SEVERITY.index)
         alone = [row for row in there if len(row.met) == 1 and row.standing is not Standing.OPEN]
         assert cell.mixed is (cell.bad is not None and not alone)
         blamed = there if cell.mixed or cell.bad is None else [row for row in there if len(row.met) == 1]
@@ -136,54 +127,11 @@ def test_a_cell_of_the_matrix_blames_its_fault_by_the_trials_that_met_no_other(r
 def test_a_fault_that_nobody_witnessed_is_no_result(run: Contents) -> None:
     """Without its witnesses the same run tells of no met fault, and draws no conclusion about one."""
     kept = [record for record in run.history.records if not isinstance(record.event, FaultWitnessed)]
-    blind = Contents.build(History(kept), where="logs/run")
+    blind = Contents.from_source(History(kept), where="logs/run")
     states = {cell.state for cells in blind.matrix.rows.values() for cell in cells}
     assert CellState.UNMET in states
     assert CellState.MET not in states
     assert (blind.headline.met, sure(blind.headline.delivery).witnessed) == (0, 0)
-
-
-# JUnit XML.
-
-
-def test_junit_counts_and_tells_each_trial(each: Contents) -> None:
-    (suite,) = ElementTree.fromstring(written("junit", each))
-    cases = suite.findall("testcase")
-    kinds = [next((child.tag for child in case), "passed") for case in cases]
-    assert int(suite.get("tests", "")) == len(cases) == len(each.rows)
-    for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        assert int(suite.get(name, "")) == kinds.count(kind)
-    by_trial = {row.trial: row for row in each.rows}
-    for case, kind in zip(cases, kinds, strict=True):
-        row = by_trial[case.get("name", "").partition(" ")[0]]
-        wanted = (
-            "failure" if row.outcome in BAD
-            else "error" if row.outcome in OPEN
-            else "passed"
-        )  # fmt: skip
-        assert kind == wanted, row.outcome
-        if kind in ("failure", "error"):
-            assert each.replay(row.trial) in (case[0].text or "")
-            assert row.why.split("\n")[0][:40] in case[0].get("message", "")
-
-
-@pytest.mark.parametrize(("world", "real"), [("local", True), ("virtual", False)])
-def test_the_time_in_junit_is_real_seconds_or_left_out(run: Contents, world: str, *, real: bool) -> None:
-    there = replace(run, report=replace(run.report, started=replace(sure(run.report.started), world=world)))
-    (suite,) = ElementTree.fromstring(written("junit", there))
-    took_s = sum(row.seconds or 0.0 for row in run.rows)
-    virtual = [one.get("value") for one in suite.iter("property") if one.get("name") == "virtual_seconds"]
-    assert ("time" in suite.attrib, virtual) == (real, [] if real else [f"{took_s:.6f}"])
-    assert {"time" in case.attrib for case in suite.iter("testcase")} == {real}
-
-
-def test_junit_is_as_the_schema_of_jenkins_says(each: Contents, tmp_path: Path) -> None:
-    if (xmllint := shutil.which("xmllint")) is None:
-        pytest.skip("no xmllint is installed here")
-    file = tmp_path / "report.xml"
-    file.write_text(written("junit", each), encoding="utf-8")
-    done = execute([xmllint, "--noout", "--schema", str(XSD), str(file)])
-    assert done.returncode == 0, done.stderr
 
 
 # Markdown.
@@ -199,7 +147,7 @@ def test_markdown_says_the_verdict_first_and_how_to_see_each_failure_again(run: 
 
 
 def test_markdown_tells_the_outcomes_best_first_and_tells_the_unjudged_from_the_bad(run: Contents) -> None:
-    (text,) = formats.files("markdown", run).values()
+    (text,) = formats.render_files("markdown", run).values()
     (told,) = re.findall(r"^- outcomes: (.*)$", text, re.MULTILINE)
     names = [part.split(" ", 1)[1].replace(" ", "_") for part in told.split(", ")]
     assert names == [str(outcome) for outcome in Outcome if str(outcome) in names]
@@ -207,8 +155,8 @@ def test_markdown_tells_the_outcomes_best_first_and_tells_the_unjudged_from_the_
 
 
 def test_markdown_is_bounded(run: Contents) -> None:
-    long = [FailureWay("wrong", f"{n} why " * 400, (run.order[n % 60],)) for n in range(900)]
-    text = written("markdown", changed(run, ways=long))
+    long = [FailureWay("wrong", f"{n} why " * 400, (run.trials_worst_first[n % 60],)) for n in range(900)]
+    text = written("markdown", changed(run, failure_ways=long))
     assert len(text) <= LENGTH_MAX
     assert "… and 880 more trials: `chaoslab show logs/run --failed`" in text
 
@@ -221,7 +169,7 @@ def test_trials_that_failed_alike_are_told_once_in_markdown(run: Contents) -> No
     report = replace(
         run.report, verdicts=verdicts, trials=[*verdicts], standings=dict.fromkeys(verdicts, Standing.BAD), met={}
     )
-    text = written("markdown", Contents.build(run.source, where=run.where, report=report))
+    text = written("markdown", Contents.from_source(run.source, where=run.where, report=report))
     told = text.partition("prove nothing\n\n")[2]
     assert re.findall(r"^- (.*)$", told, re.MULTILINE) == [
         "**19 × false success**: `a charge is missing` (p1.r1, p2.r1, p3.r1 …)",
@@ -256,42 +204,22 @@ def test_code_spans_hold_any_text(text: str, shown: str) -> None:
     assert format_code(text) == shown
 
 
-# CSV.
-
-
-def test_csv_tables_hold_all_trials_calls_and_faults(run: Contents) -> None:
-    tables = {name: list(csv.DictReader(io.StringIO(text))) for name, text in formats.files("csv", run).items()}
-    assert len(tables["trials.csv"]) == len(run.rows)
-    assert len(tables["calls.csv"]) == sum(1 for _ in run.history.of(CallFinished))
-    witnessed = [row for row in tables["faults.csv"] if row["witnessed"] == "true"]
-    assert len(witnessed) == sum(1 for _ in run.history.of(FaultWitnessed))
-    assert {row["outcome"] for row in tables["trials.csv"]} == {str(row.outcome) for row in run.rows}
-
-
 def test_a_short_time_between_bad_trials_is_not_rounded_to_nothing() -> None:
-    assert [_format_long(seconds) for seconds in (0.0026, 0.4, 9.5, 70)] == ["2.6 ms", "0.40 s", "9.50 s", "1 min 10 s"]
+    assert [_format_long_duration(seconds) for seconds in (0.0026, 0.4, 9.5, 70)] == [
+        "2.6 ms",
+        "0.40 s",
+        "9.50 s",
+        "1 min 10 s",
+    ]
 
 
 def test_a_call_that_never_ended_counts_in_every_format(run: Contents) -> None:
     place = max(n for n, record in enumerate(run.history) if isinstance(record.event, CallStarted))
-    cut = Contents.build(History(run.history.records[: place + 1]), where="logs/run")
+    cut = Contents.from_source(History(run.history.records[: place + 1]), where="logs/run")
     made = cut.report.calls.value.made
-    assert made == sum(1 for _ in cut.history.of(CallFinished)) + 1
+    assert made == sum(1 for _ in cut.history.find_events(CallFinished)) + 1
     assert sum(row.calls for row in cut.rows) == made
     assert sure(cut.report.costs.value).total.calls == made
-    rows = list(csv.DictReader(io.StringIO(formats.files("csv", cut)["calls.csv"])))
-    assert len(rows) == made
-    assert [row["target"] for row in rows if row["ended_s"] == row["ok"] == row["via"] == ""] == [
-        run.history[place].event.target  # type: ignore[attr-defined]
-    ]
-
-
-def test_no_cell_is_a_formula(hostile: Contents) -> None:
-    for text in formats.files("csv", hostile).values():
-        cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
-        assert [cell for cell in cells if cell[:1] in ("=", "+", "-", "@")] == []
-    answers = list(csv.DictReader(io.StringIO(formats.files("csv", hostile)["trials.csv"])))
-    assert answers[0]["answer"].startswith("'=HYPERLINK")
 
 
 @pytest.mark.parametrize(
@@ -303,4 +231,4 @@ def test_no_cell_is_a_formula(hostile: Contents) -> None:
     ],
 )  # fmt: skip
 def test_a_text_is_shown_and_not_obeyed(text: str, shown: str) -> None:
-    assert make_visible(text, 5 if text == "123456" else 50) == shown
+    assert escape_and_shorten(text, 5 if text == "123456" else 50) == shown

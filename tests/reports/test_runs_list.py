@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.measures.intervals import rate_flags
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.measures.intervals import compute_flag_rate
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.table import ENDED_WELL
 from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed, PromptStarted, RunStarted
@@ -16,8 +16,8 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports import runs
-from chaoslab.reports.page import rate_text
-from chaoslab.reports.trials import format_counts
+from chaoslab.reports.page import format_rate
+from chaoslab.reports.trials import format_outcome_counts
 from tests.cli_parts import Typed
 from tests.event_parts import run_started
 from tests.reports.fake_run import FakeRun
@@ -56,14 +56,14 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
     assert [head[:15] for head in heads] == [f"202611{day}-0{hour}0000" for day, hour in
         ((22, 9), (21, 9), (20, 9), (19, 8), (18, 8), (16, 8))]  # fmt: skip
     history = History.read(logs / "20261122-090000")
-    outcomes = format_counts(Counter(v.outcome for v in judge_all(history).values()))
-    faults = sum(1 for _ in history.of(FaultWitnessed))
+    outcomes = format_outcome_counts(Counter(v.outcome for v in judge_all_trials(history).values()))
+    faults = sum(1 for _ in history.find_events(FaultWitnessed))
     head, *said = entry(text, "20261122-090000")
     assert head == "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99"
     assert faults > 1
-    judged = judge_all(history).values()
-    prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
-    well = rate_text(rate_flags((str(v.outcome) in ENDED_WELL for v in judged), prompts.values()))
+    judged = judge_all_trials(history).values()
+    prompts = {record.trial: event.prompt for record, event in history.find_events(PromptStarted)}
+    well = format_rate(compute_flag_rate((str(v.outcome) in ENDED_WELL for v in judged), prompts.values()))
     assert said[0] == f"  chaoslab-offline · {well} ended well · harm in {sum(bool(v.harm) for v in judged)}"
     assert " ".join(" ".join(said[1:]).split()) == f"7 trials: {outcomes}; {faults} faults witnessed"
     assert entry(text, "20261121-090000") == [
@@ -78,7 +78,7 @@ def test_a_run_names_the_commit_that_was_checked_out(logs: Path) -> None:
     place = logs / "20261122-090000" / "run.json"
     place.write_text(json.dumps({"name": "x", "revision": "0123456789ab"}))
     assert entry(runs.render_runs(logs), "20261122-090000")[1].startswith("  chaoslab-offline · commit 0123456789ab · ")
-    assert next(runs.list_runs(logs)).plain()["revision"] == "0123456789ab"
+    assert next(runs.list_runs(logs)).to_dict()["revision"] == "0123456789ab"
 
 
 def test_what_cannot_be_read_is_said_in_its_place(logs: Path) -> None:
@@ -92,21 +92,21 @@ def test_a_log_that_the_system_does_not_let_read_is_said(logs: Path, monkeypatch
     def refused(path: Path) -> object:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("chaoslab.record.lines.lines_of", refused)
+    monkeypatch.setattr("chaoslab.record.lines.iterate_lines", refused)
     said = " ".join(entry(runs.render_runs(logs), "20261122-090000")[1:])
     assert "info.logcannotberead:Permissiondenied" in "".join(said.split())  # a long path is broken anywhere
 
 
 def test_a_run_whose_measure_fails_is_said_and_the_others_stand(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = judge_all
+    real = judge_all_trials
 
     def failing(history: History) -> object:
-        if history.first(RunStarted) and len(history.trials) == 12:
+        if history.find_first_event(RunStarted) and len(history.trials) == 12:
             raise ValueError("a bug")
         return real(history)
 
     whole = runs.render_runs(logs)
-    monkeypatch.setattr(runs, "judge_all", failing)
+    monkeypatch.setattr(runs, "judge_all_trials", failing)
     text = runs.render_runs(logs)
     assert entry(text, "20261120-090000")[1] == "  cannot be read: ValueError: a bug"
     assert entry(text, "20261122-090000") == entry(whole, "20261122-090000")
@@ -120,7 +120,7 @@ def test_of_a_large_run_only_the_beginning_is_read(logs: Path, monkeypatch: pyte
         "  chaoslab-offline",
         "  7 trials: too large to count outcomes",
     ]
-    (plain,) = (each.plain() for each in runs.list_runs(logs) if each.folder.name == "20261122-090000")
+    (plain,) = (each.to_dict() for each in runs.list_runs(logs) if each.folder.name == "20261122-090000")
     assert (plain["outcomes"], plain["harmed"], plain["standings"]) == (None, None, None)
 
 
@@ -146,12 +146,12 @@ def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:
     FakeRun(tmp_path / "20261122-090000", prompts=2).write()
     file = RulingsFile(tmp_path / "20261122-090000", "refund", [], 2)
     for trial in ("p1.r1", "p2.r1"):
-        file.add(trial, TrialRuling(RulingState.FAILED, ("no",)))
-    file.end(RulingState.FAILED, ["no"])
+        file.add_ruling(trial, TrialRuling(RulingState.FAILED, ("no",)))
+    file.write_final_ruling(RulingState.FAILED, ["no"])
     (one,) = runs.list_runs(tmp_path)
     assert (one.name, one.ruling, one.well and one.well.count) == ("refund", "failed", 0)
     assert "  refund: failed · 0/2 (0%, 0%–84%) ended well" in one.in_words()
-    assert {key: one.plain()[key] for key in ("name", "ruling", "standings")} == {
+    assert {key: one.to_dict()[key] for key in ("name", "ruling", "standings")} == {
         "name": "refund", "ruling": "failed", "standings": {"well": 0, "bad": 2, "open": 0}
     }  # fmt: skip
 

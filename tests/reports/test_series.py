@@ -11,20 +11,20 @@ from chaoslab.config.settings import Settings
 from chaoslab.record.history import History
 from chaoslab.reports import charts
 from chaoslab.reports.charts import main
-from chaoslab.reports.charts.series import Series, read_rows
-from chaoslab.reports.charts.series import describe_lines as why
-from chaoslab.reports.charts.series import group_lines as series_of
-from chaoslab.reports.frames import Frames, Joined
+from chaoslab.reports.charts.series import Series, table_to_rows
+from chaoslab.reports.charts.series import describe_series as why
+from chaoslab.reports.charts.series import group_into_series as series_of
+from chaoslab.reports.frames import Frames, JoinedRunFrames
 from tests.reports.fake_run import FakeRun, stated
 from tests.reports.test_charts import check_legible, said
 
 
 def lines(runs: Iterable[History]) -> list[Series]:
-    return series_of(read_rows(Joined(map(Frames, runs)).runs))
+    return series_of(table_to_rows(JoinedRunFrames(map(Frames, runs)).runs))
 
 
 def overlay(runs: Iterable[History]) -> dict[str, Figure]:
-    return charts.overlay(Joined(map(Frames, runs)))
+    return charts.draw_multi_run_charts(JoinedRunFrames(map(Frames, runs)))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 @pytest.fixture(scope="module")
 def shown() -> dict[str, object]:
-    return Settings().shown()
+    return Settings().to_masked_dict()
 
 
 def test_runs_that_differ_in_the_axis_the_seed_and_the_number_of_trials_share_a_line(
@@ -105,7 +105,7 @@ def test_lines_are_drawn_apart_and_the_picture_says_why(plain: History, shown: d
     check_legible(figures.pop("heat_map"))
     for figure in figures.values():
         check_legible(figure)
-        assert "the runs differ in more than TOXIC_PROB: 2 lines, moved a little aside" in said(figure)
+        assert "the runs differ in more than TOXIC_PROB: 2 lines, shifted a little" in said(figure)
         assert "MODEL_TOXIC_PROB=0, n = " in said(figure)
         assert "MODEL_TOXIC_PROB=0.1, n = " in said(figure)
     (axes,) = figures["success_vs_toxic_prob"].axes

@@ -23,8 +23,8 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.show import render_stories
-from tests.event_parts import call_at, fault_at, prompt_finished, story
+from chaoslab.reports.show import render_event, render_stories
+from tests.event_parts import call_at, fault_at, prompt_finished, sample, story
 from tests.reports.fake_run import FakeRun
 
 PLACE = ("search", 1, 1, "id")
@@ -46,6 +46,48 @@ def faults(*events: Event, **options: Any) -> list[str]:
 def ended(*, ok: bool = True, status: int | None = 200, error: str | None = None, reply: str = "") -> CallFinished:
     of: dict[str, Any] = {"status": status, "error": error, "reply": reply}
     return CallFinished(**call_at("search", "search_web", 1, 1, "id"), ok=ok, duration_s=0.5, **of)
+
+
+WORDS = """
+AgentDied: process  weather 3.2 the agent was killed
+AgentResumed: process  the agent resumes (3)
+Budget: budget   text: 0.25 of 0.25 (text)
+CallDisturbed: lab      weather 3.2 disturbed: text
+CallFinished: result   weather 3.2 ok 503 said in 0.250 s via text, replayed: text
+CallStarted: call     weather 3.2 text({"city": "Zürich"})
+CallsOrdered: order    wire, errors: drawn for calls made together
+ChanceSet: set      text was 0.5 and was set to 0.5 while the run went on
+Effect: effect   text text {"a": [1, null]}
+EventRepeated: user     the same event, at once: text
+Fallback: fallback weather 3.2 to text
+FaultArmed: fault    weather 3.2 text armed on lane text
+FaultHealed: fault    weather 3.2 text healed
+FaultInjected: fault    weather 3.2 text injected
+FaultScheduled: fault    weather 3.2 text scheduled by text {"a": [1, null]}
+FaultUnreached: fault    text 3 NOT REACHED by text
+FaultWitnessed: fault    weather 3.2 text witnessed: text (text)
+FaultsOff: off      switched off while the run went on: wire, errors
+LabWarning: warning  text
+PromptAttempt: attempt  3 ended with a text error: text
+PromptFinished: answer   after 0.250 s, 3 attempts: text
+PromptStarted: twin     without faults: said
+RepeatAnswered: user     the repeat is answered: text
+Retry: retry    weather 3.2 after 0.25 s: text
+ServiceResumed: process  text back after 0.25 s
+ServiceStopped: process  weather 3.2 text for text
+StoryLeftOut: left out its story, as it ended well (keep='failed'): 1 call, 1 fault met
+TurnFinished: turn     3 answered: text
+TurnStarted: turn     3: text
+Usage: usage    model 3 3 + 3 tokens
+UsageUnstated: usage    model 3 not stated, about 6 tokens
+UserStopped: user     weather 3.2 stops the agent, and says: text
+ValuesDrawn: drawn    a = [1, None]
+"""
+
+
+def test_each_event_has_its_words_in_a_story() -> None:
+    texts = {kind.__name__: render_event(sample(kind)) for kind in Event.kinds.values()}
+    assert "".join(f"{name}: {text}\n" for name, text in sorted(texts.items()) if text) == WORDS.lstrip()
 
 
 def test_a_moment_soon_after_the_start_is_not_the_start() -> None:

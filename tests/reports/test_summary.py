@@ -28,7 +28,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.headline import word_harm
+from chaoslab.reports.contents.headline import describe_harm
 from chaoslab.reports.formats import terminal
 from chaoslab.reports.page import ROWS
 from chaoslab.reports.places import read_history
@@ -38,7 +38,7 @@ from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, summary
 
 @pytest.fixture(scope="module")
 def sixty(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
-    return RunReport.build(History.read(FakeRun(tmp_path_factory.mktemp("sixty"), prompts=60).write()))
+    return RunReport.from_history(History.read(FakeRun(tmp_path_factory.mktemp("sixty"), prompts=60).write()))
 
 
 def row(text: str, name: str) -> list[str]:
@@ -102,7 +102,7 @@ def test_time_to_notice_is_said_of_those_that_noticed_alone(sixty: RunReport) ->
     assert found.late
     assert found.detected_s is not None
     assert found.since_notice_s is not None
-    noticed = found.recovered - found.late
+    noticed = found.recovered_count - found.late
     assert f"; the {noticed} by retry or fallback were noticed after " in flat(summary(sixty))
     repaired = [i for i in sixty.recovery.value.incidents if i.recovered and i.since_notice_s is not None]
     assert len(repaired) == noticed
@@ -126,7 +126,7 @@ def test_lines_that_could_not_be_read_are_named(tmp_path: Path) -> None:
 
 
 def test_an_empty_history_is_told_too() -> None:
-    text = summary(RunReport.build(History([])))
+    text = summary(RunReport.from_history(History([])))
     assert "No conclusion: no trial was started" in text
     assert "No fault was planned." in text
     assert "\nRECOVERY\nNo data: " in text
@@ -233,18 +233,18 @@ def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
 
 def test_what_only_the_managers_log_knows_after_a_cut_is_unfinished(tmp_path: Path) -> None:
     folder = FakeRun(tmp_path, prompts=40).write()
-    whole = RunReport.build(History.read(folder))
+    whole = RunReport.from_history(History.read(folder))
     log = folder / "info.log"
     lines = log.read_bytes().splitlines(keepends=True)
     later = [line for line in lines if b'"kind": "fault_witnessed"' in line]
     (folder / "manager.log").write_bytes(b"".join(later))
     log.write_bytes(b"".join(line for line in lines[: len(lines) // 2] if line not in later))
-    cut = RunReport.build(History.read(folder))
+    cut = RunReport.from_history(History.read(folder))
     assert set(cut.met) <= set(cut.trials) <= {*whole.trials}
     assert {incident.trial for incident in cut.recovery.value.incidents} <= set(cut.trials)
-    begun = History.read(folder).begun
+    begun = History.read(folder).begun_trials
     assert 0 < len(begun) < len(cut.trials)
-    assert {cut.outcomes[trial] for trial in cut.trials if trial not in begun} == {"unfinished"}
+    assert {cut.outcomes_by_trial[trial] for trial in cut.trials if trial not in begun} == {"unfinished"}
 
 
 def test_trials_that_hung_are_the_reason_why_no_cost_is_known(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_trials_that_hung_are_the_reason_why_no_cost_is_known(tmp_path: Path) ->
 
 
 def test_what_a_fault_cost_is_told_beside_the_twin_and_the_trials_that_met_none(tmp_path: Path) -> None:
-    report = RunReport.build(paid(tmp_path, lab.inject("timeout", "rate", chance=0.3), trials=40))
+    report = RunReport.from_history(paid(tmp_path, lab.inject("timeout", "rate", chance=0.3), trials=40))
     text = summary(report)
     cost, *_ = (line.split()[3:] for line in text.splitlines() if line.startswith("timeout on rate "))
     prompts, *_, seconds, calls = cost
@@ -315,12 +315,12 @@ def test_faults_that_were_not_met_are_counted_by_reason(tmp_path: Path) -> None:
 
 def harmed(*whys: str) -> Contents:
     """A report whose trials did this harm, each one of these."""
-    report = RunReport.build(lab.run(pays, "Pay", tools=[charge], reads=[rate]).history)
+    report = RunReport.from_history(lab.run(pays, "Pay", tools=[charge], reads=[rate]).history)
     found = [Finding(FindingKind.PHANTOM, why) for why in whys]
     done = [Verdict(Outcome.HARM, one.text, (one.text,), evidence=(one,)) for one in found]
     verdicts = {f"p{n}.r1": verdict for n, verdict in enumerate(done, 1)}
     report = replace(report, verdicts=verdicts, trials=[*verdicts], standings=dict.fromkeys(verdicts, Standing.BAD))
-    return Contents.build(History([]), where="x", report=report)
+    return Contents.from_source(History([]), where="x", report=report)
 
 
 def test_harm_is_told_once_with_how_often_and_where() -> None:
@@ -331,8 +331,8 @@ def test_harm_is_told_once_with_how_often_and_where() -> None:
         "  p1.r1: charge twice",
     ]
     none = lab.run(pays, "Pay", tools=[charge], reads=[rate], facts=["12"], effects=[]).history
-    assert "No harm was found" in word_harm(replace(RunReport.build(none), verdicts={}))
-    assert "harm cannot be found" in word_harm(replace(RunReport.build(none), verdicts={}, judgeable=False))
+    assert "No harm was found" in describe_harm(replace(RunReport.from_history(none), verdicts={}))
+    assert "harm cannot be found" in describe_harm(replace(RunReport.from_history(none), verdicts={}, judgeable=False))
 
 
 LONG = "fetch_the_customers_invoices_of_the_last_fiscal_year_by_region"
@@ -377,7 +377,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
     """A run with five faults at 20 targets of long names."""
     targets = {f"{name}_service_of_the_department_{n}": "look_up" for n in range(4) for name in "abcde"}
     run = FakeRun(tmp_path_factory.mktemp("large"), prompts=400, chance=0.9, targets=targets)
-    return RunReport.build(History.read(run.write()))
+    return RunReport.from_history(History.read(run.write()))
 
 
 def test_a_large_run_is_told_by_its_first_rows_and_the_command_that_shows_all(large: RunReport) -> None:

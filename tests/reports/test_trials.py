@@ -11,7 +11,7 @@ from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents._rows import order_trials
-from chaoslab.reports.trials import count_prompts, find_trials, format_counts, parse_outcomes
+from chaoslab.reports.trials import count_prompts, find_trials, format_outcome_counts, parse_outcomes
 
 THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]
 
@@ -60,7 +60,7 @@ def test_outcomes_are_named_one_by_one_or_with_commas() -> None:
 
 
 def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
-    nothing = RunReport.build(History([]))
+    nothing = RunReport.from_history(History([]))
 
     def worst(*found: Outcome) -> str:
         verdicts = {f"p{n}.r1": Verdict(outcome, "") for n, outcome in enumerate(found, 1)}
@@ -78,5 +78,5 @@ def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
     for n in range(len(worst_first)):
         assert worst(Outcome.CORRECT, *reversed(worst_first[n:])) == f"p{1 + len(worst_first) - n}.r1"
     assert worst(Outcome.WRONG, Outcome.WRONG) == "p1.r1"
-    assert format_counts({Outcome.WRONG: 2, Outcome.HARM: 0, Outcome.CORRECT: 1}) == "1 correct, 2 wrong"
-    assert format_counts({}) == "none"
+    assert format_outcome_counts({Outcome.WRONG: 2, Outcome.HARM: 0, Outcome.CORRECT: 1}) == "1 correct, 2 wrong"
+    assert format_outcome_counts({}) == "none"

@@ -9,8 +9,6 @@ import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished, RunStarted
 from chaoslab.record.log import Log
-from chaoslab.reports.frames import Frames, write_parquet
-from chaoslab.reports.places import read_history
 from tests import warm
 from tests.cli_parts import Typed
 from tests.disk_parts import small_disk
@@ -40,14 +38,13 @@ def half(here: Path) -> Path:
 
 def test_half_a_sign_is_loaded_and_written_as_a_table(half: Path) -> None:
     assert list(lab.load(str(half)).trials["answer"]) == ["half \\ud83d of a sign"]
-    write_parquet(Frames(read_history(str(half))), half / "tables")
 
 
 @pytest.mark.parametrize(
     "words",
     [
         ["summary"], ["summary", "--json"], ["show"], ["show", "--json"], ["runs"], ["charts"],
-        *(["report", "--format", kind] for kind in ("html", "json", "junit", "markdown", "csv", "parquet")),
+        *(["report", "--format", kind] for kind in ("html", "json", "markdown")),
     ],
 )  # fmt: skip
 def test_every_reader_reads_half_a_sign(half: Path, words: list[str]) -> None:
@@ -63,7 +60,7 @@ def test_every_reader_reads_half_a_sign(half: Path, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["info.log", "messaging.log", "mine.json"])
-@pytest.mark.parametrize("kind", ["json", "html", "junit", "markdown"])
+@pytest.mark.parametrize("kind", ["json", "html", "markdown"])
 def test_a_report_takes_no_place_of_what_is_none(
     run: Path, name: str, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,7 +72,7 @@ def test_a_report_takes_no_place_of_what_is_none(
     assert (run / name).read_bytes() == before
 
 
-@pytest.mark.parametrize("kind", ["json", "html", "junit", "markdown"])
+@pytest.mark.parametrize("kind", ["json", "html", "markdown"])
 def test_an_earlier_report_gives_way(run: Path, half: Path, kind: str) -> None:
     for each in (run, half, run):
         assert main(["report", str(each), "--format", kind, "--out", "report"]) == 0
@@ -87,7 +84,7 @@ def test_a_scenario_s_results_take_no_place_of_a_log(run: Path, typed: Typed) ->
     assert error.endswith("this name is one of a run's own files: name another\n")
 
 
-@pytest.mark.parametrize("kind", ["json", "html", "markdown", "parquet"])
+@pytest.mark.parametrize("kind", ["json", "html", "markdown"])
 def test_a_full_disk_is_told_with_its_file_and_is_the_lab_s_failure(
     run: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

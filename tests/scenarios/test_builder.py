@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.analysis.assertions import Assertion
-from chaoslab.scenarios.load import load
-from chaoslab.scenarios.located import ScenarioError, read
+from chaoslab.scenarios.load import load_file_scenarios
+from chaoslab.scenarios.located import ScenarioError, read_located_data
 from chaoslab.scenarios.spec import ScenarioSpec
 from tests.scenarios import shop_parts
 from tests.scenarios.shop_parts import careful, hears, naive, refund, state
@@ -51,7 +51,8 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "facts": st.lists(texts | st.lists(texts, min_size=1, max_size=2), max_size=2),
     "accept": st.just(["correct", "harm"]), "pass_rate": st.floats(0, 1), "invalid_rate": st.floats(0, 1),
     "seed": st.integers(0, 2**63 - 1), "trials": st.integers(1, 1000), "world": st.just("local"), "timeout": seconds,
-    "deadline": st.sampled_from(["2h", 3600]), "isolate": st.just("fork"), "elsewhere": st.just("unreachable"),
+    "deadline": st.sampled_from(["2h", 3600]), "isolate": st.just("fork"), "proxy": st.just(True),
+    "elsewhere": st.just("unreachable"),
     "calls_max": st.integers(1, 100), "judge": st.just("model") | dotted,
     "says": st.just({"refund": {"done": "refunded", "undone": "could not"}}) | dotted, "anyway": st.booleans(),
     "undoes": st.just({"refund": "charge"}), "resume_with": dotted, "wishes": st.integers(1, 9),
@@ -150,7 +151,7 @@ def said(data: dict[str, Any]) -> Any:
     }
     by_key |= {"chaos_level", "families", "isolate", "elsewhere", "calls_max", "model_calls_max", "now", "order"}
     by_key |= {"says", "anyway", "undoes", "idempotent", "ordered", "real_limit", "settle", "memory_mb"}
-    by_key |= {"secret_names", "explore", "found", "folder", "limits", "wishes", "files"}
+    by_key |= {"secret_names", "explore", "found", "folder", "limits", "wishes", "files", "proxy"}
     return made.set(**{key: value for key, value in data.items() if key in by_key})
 
 
@@ -165,13 +166,13 @@ def test_a_file_becomes_python_and_a_file_again(data: dict[str, Any], suffix: st
         first, second = Path(folder, f"a{suffix}"), Path(folder, f"b{suffix}")
         said(data).to_file(first)
         lab.load_scenario(first).to_file(second)
-        assert read(second).data == lab.load_scenario(first).data
+        assert read_located_data(second).data == lab.load_scenario(first).data
         assert first.read_bytes() == second.read_bytes()
-        written = read(first).data
+        written = read_located_data(first).data
         assert {key: value for key, value in written.items() if value not in ([], {})} == {
             key: value for key, value in data.items() if value not in ([], {})
         }
-        assert [each.spec for each in load(first)] == [each.spec for each in said(data).check()]
+        assert [each.spec for each in load_file_scenarios(first)] == [each.spec for each in said(data).check()]
 
 
 def of_python(make: Callable[[], Any] = naive) -> Any:
@@ -255,7 +256,7 @@ def test_what_no_file_can_hold_is_one_line(made: Any, why: str, tmp_path: Path) 
 @pytest.mark.parametrize("suffix", [".yml", ".json"])
 def test_null_and_the_suffix(suffix: str, tmp_path: Path) -> None:
     made = lab.scenario("a").agent("a:b").ask("Hello").effects({"effect": "x", "note": None})
-    assert read(made.to_file(tmp_path / f"a{suffix}")).data["effects"] == [{"effect": "x", "note": None}]
+    assert read_located_data(made.to_file(tmp_path / f"a{suffix}")).data["effects"] == [{"effect": "x", "note": None}]
     for other in (".txt", ".toml"):  # TOML is read, and not written
         with pytest.raises(ScenarioError, match=rf"a file that ends in .yaml, .yml or .json, not in '{other}'"):
             made.to_file(tmp_path / f"a{other}")
@@ -265,7 +266,7 @@ def test_an_injection_and_an_assertion_are_said_as_in_a_file(tmp_path: Path) -> 
     injection = lab.inject("latency", ["a", "b"], delay_s=2, chance=0.5, calls=[1], max_times=2, name="slow")
     asserted = lab.expect.called_with("refund", {"order": 17})
     made = lab.scenario("x").agent("a:b").tools("shop:a", "shop:b").ask("Hi").fault(injection)
-    (again,) = load(made.expect(asserted).to_file(tmp_path / "x.yaml"))
+    (again,) = load_file_scenarios(made.expect(asserted).to_file(tmp_path / "x.yaml"))
     assert (again.injections, again.expect) == ((injection,), (asserted,))
     with pytest.raises(TypeError, match="an injection has its target and arguments already"):
         lab.scenario("x").fault(injection, "a")
@@ -284,7 +285,7 @@ def test_two_functions_of_one_name_are_two() -> None:
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 def test_small_numbers_and_texts_that_look_like_them_are_written_as_they_are(suffix: str, tmp_path: Path) -> None:
     path = lab.scenario("a").agent("a:b").ask("1e3").set(pass_rate=1e-7).to_file(tmp_path / f"a{suffix}")
-    (scenario,) = load(path)
+    (scenario,) = load_file_scenarios(path)
     assert (scenario.spec.prompt, scenario.spec.pass_rate) == ("1e3", 1e-7)
 
 

@@ -53,3 +53,58 @@ def test_a_command_that_fails_hangs_or_is_missing_is_told() -> None:
     assert str(refused.value) == (
         "scenario 'x': the command 'no-such-program' is not found: give its path, or see that PATH holds it"
     )
+
+
+@pytest.mark.parametrize(("resumes", "outcome"), [(1, "failed"), (2, "correct")])
+def test_a_command_that_is_killed_goes_on_in_the_same_trial(resumes: int, outcome: str, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(PROGRAM)
+    with shop() as server:
+        command = [sys.executable, "-S", "agent.py", "{prompt}"]
+        made = lab.scenario("dies").agent(command=command, reset="echo . >> resets").ask("order 17").set(trials=2)
+        made = made.resume_with(command=command, resumes=resumes).upstream("crm", server.url)
+        made = made.fault("agent_dies", "crm", max_times=2, moment="before")
+        path = made.effects({"effect": "POST /refunds"}).facts("order").to_file(tmp_path / "a.chaos.yaml")
+        (result,) = lab.load_scenario(path).run()
+    assert [str(ruling.trial.outcome) for ruling in result.rulings] == [outcome] * 2
+    assert (tmp_path / "resets").read_text() == ".\n" * 2, "before each trial, and not before it goes on"
+    with pytest.raises(ScenarioError, match="reset sets the services back for one trial at a time"):
+        lab.load_scenario(path).run(jobs=2)
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (of_command("a.py").resume_with("os:getcwd"), "a command goes on as a command"),
+        (
+            lab.scenario("x").agent("os:getcwd").ask("a").resume_with(command=["true"]),
+            "the agent is no command, so what goes on is module:name",
+        ),
+    ],
+)
+def test_what_goes_on_is_of_the_agent_s_kind(made: ScenarioBuilder, why: str) -> None:
+    with pytest.raises(ScenarioError, match=why):
+        made.check()
+
+
+@pytest.mark.parametrize("moment", ["after", "at_once"])
+@pytest.mark.parametrize(
+    ("wishes", "why"),
+    [
+        (1, "POST /refunds twice; the same event came twice, its effect twice"),
+        (2, "all that was stated holds; nothing was stated about the answer; the same event came twice"),
+    ],
+)
+def test_a_command_is_asked_twice(wishes: int, why: str, moment: str, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(PROGRAM.replace("0.5", "600"))
+    with shop() as server:
+        made = lab.scenario("twice").agent(command=[sys.executable, "-S", "agent.py", "x"], reset="echo . >> resets")
+        made = (
+            made.ask("order 17")
+            .set(trials=1, wishes=wishes)
+            .upstream("crm", server.url)
+            .effects({"effect": "POST /refunds"})
+        )
+        path = made.fault("event_twice", "crm", calls=[1], moment=moment).to_file(tmp_path / "a.chaos.yaml")
+        (ruling,) = lab.load_scenario(path).run().results[0].rulings
+    assert ruling.trial.why == why
+    assert (tmp_path / "resets").read_text() == ".\n"

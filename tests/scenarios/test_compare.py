@@ -14,11 +14,11 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.scenarios.bisecting import bisect
+from chaoslab.scenarios.bisecting import bisect_commits
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.revisions import SideWork, open_revision
-from chaoslab.scenarios.rows import _serve_rows
-from chaoslab.scenarios.sides import KeptTrials, Sides
+from chaoslab.scenarios.revisions import SideWork, open_revision_side
+from chaoslab.scenarios.rows import _serve_trial_requests
+from chaoslab.scenarios.sides import ComparisonSide, KeptTrials
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Side
 from tests.cli_parts import Typed
@@ -55,7 +55,7 @@ def test_two_agents_in_python() -> None:
     found = compared(shrink=True, tell=lambda found: looks.append(len(found.pairs)))
     assert found.verdict == "worse"
     assert looks == [10, len(found.pairs)]
-    first = next(each for each in found.pairs if each.change)
+    first = next(each for each in found.pairs if each.change_kind)
     assert first.differs == "prompt, attempt 1, status: 'error' → 'ok'"
     assert first.cause.startswith("timeout_before_effect at charge 1: missing: charge")
     assert str(found) == "\n".join(found.in_words())
@@ -176,7 +176,7 @@ def test_a_side_in_a_child_prints_a_line_a_trial(monkeypatch: pytest.MonkeyPatch
         "root": "",
     }
     told = io.StringIO()
-    assert _serve_rows(io.StringIO(f"{json.dumps(asked)}\n[2, 3]\n2\n"), told) == 0
+    assert _serve_trial_requests(io.StringIO(f"{json.dumps(asked)}\n[2, 3]\n2\n"), told) == 0
     period, *rows, cause = map(json.loads, told.getvalue().splitlines())
     assert period == 1
     assert [each["side"]["well"] for each in rows] == [True, True]
@@ -200,7 +200,7 @@ def test_a_child_refuses_code_that_is_not_its_revisions(
         "jobs": 1,
         "root": str(FOLDER.resolve()),
     }
-    assert _serve_rows(io.StringIO(f"{json.dumps(asked)}\n[1]\n"), io.StringIO()) == 2
+    assert _serve_trial_requests(io.StringIO(f"{json.dumps(asked)}\n[1]\n"), io.StringIO()) == 2
     assert "paid_twice" in (err := capsys.readouterr().err)
     assert err.count("\n") == 1
 
@@ -219,6 +219,7 @@ agent: agent:answer
 tools: [shop:pay]
 prompt: Pay order 17.
 """
+UNKNOWN = Side(None, "unknown", "right", 1, 1.0)
 WELL, BAD = Side(True, "correct", "right", 1, 1.0), Side(False, "wrong", "17", 1, 1.0)
 
 
@@ -245,7 +246,7 @@ def git(*words: str) -> str:
 
 
 @contextmanager
-def worse_from(first: int, broken: int, _: SideWork, commit: str) -> Iterator[Sides]:
+def worse_from(first: int, broken: int, _: SideWork, commit: str) -> Iterator[ComparisonSide]:
     """The side of a commit of the repository, worse from one number on. `broken`: the one that does not import."""
     number = int(git("show", f"{commit}:./number"))
     if number == broken:
@@ -265,13 +266,13 @@ def worse_from(first: int, broken: int, _: SideWork, commit: str) -> Iterator[Si
 )
 def test_a_bisection(first: int, broken: int, found: list[str], verdicts: list[str]) -> None:
     opened = partial(worse_from, first, broken)
-    made = bisect(SideWork(Path("pay.chaos.yml")), "v0", "v4", trials=60, alpha=0.05, opened=opened)
+    made = bisect_commits(SideWork(Path("pay.chaos.yml")), "v0", "v4", trials=60, alpha=0.05, opened=opened)
     assert sorted(each.verdict for each in made.steps) == sorted(verdicts)  # Git may try equal halves in any order
     assert {each.subject for each in made.first} == {*found}
 
 
 @contextmanager
-def slightly_worse(_: SideWork, commit: str) -> Iterator[Sides]:
+def slightly_worse(_: SideWork, commit: str) -> Iterator[ComparisonSide]:
     """The side of a commit, of which the last is worse in a sixth of its trials, and those before it in a twelfth."""
     often = {"0": 0, "4": 6}.get(git("show", f"{commit}:./number").strip(), 12)
     yield KeptTrials({n: BAD if often and n % often == 0 else WELL for n in range(1, 401)})
@@ -280,14 +281,28 @@ def slightly_worse(_: SideWork, commit: str) -> Iterator[Sides]:
 @pytest.mark.usefixtures("repository")
 def test_a_commit_of_which_too_little_is_shown_is_not_taken_for_good() -> None:
     what = SideWork(Path("pay.chaos.yml"))
-    made = bisect(what, "v0", "v4", trials=80, alpha=0.05, opened=slightly_worse)
+    made = bisect_commits(what, "v0", "v4", trials=80, alpha=0.05, opened=slightly_worse)
     assert [each.verdict for each in made.steps] == ["worse", *["undecided"] * 3]
     assert made.first[0].subject == "number 4"
     assert {each.subject for each in made.first} == {f"number {n}" for n in range(1, 5)}
     assert made.good == git("rev-parse", "v0").strip()
     assert all("beside the good end" in each.why and "beside the bad end" in each.why for each in made.steps[1:])
-    more = bisect(what, "v0", "v4", trials=300, alpha=0.05, opened=slightly_worse)
+    more = bisect_commits(what, "v0", "v4", trials=300, alpha=0.05, opened=slightly_worse)
     assert [each.subject for each in more.first] == ["number 1"]
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize(("open_max", "found"), [(0.05, set()), (0.6, {"number 3"})])
+def test_a_bisection_takes_as_many_open_trials_as_it_may(open_max: float, found: set[str]) -> None:
+    @contextmanager
+    def half_open(side_work: SideWork, commit: str) -> Iterator[ComparisonSide]:
+        with worse_from(3, -1, side_work, commit) as sides:
+            (side,) = sides.produce_trials([1])
+            yield KeptTrials({n: side if n % 2 else UNKNOWN for n in range(1, 201)})
+
+    what = SideWork(Path("pay.chaos.yml"))
+    made = bisect_commits(what, "v0", "v4", trials=60, alpha=0.05, open_max=open_max, opened=half_open)
+    assert {each.subject for each in made.first} == found
 
 
 @pytest.mark.usefixtures("repository")
@@ -300,13 +315,13 @@ def test_ends_that_do_not_differ_are_told_with_their_evidence(typed: Typed) -> N
 
 @pytest.mark.usefixtures("repository")
 def test_a_revision_is_tried_in_a_work_tree_that_is_taken_away() -> None:
-    with open_revision(SideWork(Path("pay.chaos.yml")), "v1") as side:
+    with open_revision_side(SideWork(Path("pay.chaos.yml")), "v1") as side:
         assert len(git("worktree", "list").splitlines()) == 2
-        (row,) = side.take([1])
+        (row,) = side.produce_trials([1])
         assert row.story is not None
         assert row.story()["end"]["answer"] == "Paid 17."  # at v4 it is another
         with pytest.raises(ScenarioError, match=r"^revision v1: "):
-            list(side.take(["x"]))  # type: ignore[list-item]  # what ends the child
+            list(side.produce_trials(["x"]))  # type: ignore[list-item]  # what ends the child
     assert len(git("worktree", "list").splitlines()) == 1
 
 

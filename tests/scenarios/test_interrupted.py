@@ -78,13 +78,13 @@ def test_a_command_that_has_found_nothing_yet_says_so(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "shop", raising=False)
-    look = interrupts.check
+    look = interrupts.check_interrupt
 
     def check() -> None:
         signal.raise_signal(signal.SIGINT)
         look()
 
-    monkeypatch.setattr(interrupts, "check", check)
+    monkeypatch.setattr(interrupts, "check_interrupt", check)
     (tmp_path / "shop.py").write_text(AGENT)
     (tmp_path / "price.chaos.yaml").write_text(SCENARIO)
     command, _, options = words.partition(" ")
@@ -97,6 +97,6 @@ def test_a_search_for_a_commit_says_that_it_has_not_ended(monkeypatch: pytest.Mo
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("chaoslab.scenarios.bisecting.bisect", interrupted)
+    monkeypatch.setattr("chaoslab.scenarios.bisecting.bisect_commits", interrupted)
     said = "interrupted: the first worse commit is not found yet, and nothing is kept\n"
     assert typed("bisect", "v1", "HEAD", "price.chaos.yaml") == (130, "", said)

@@ -9,8 +9,8 @@ import chaoslab as lab
 from chaoslab.core.events import StoryLeftOut, TurnFinished, ValuesDrawn
 from chaoslab.record.history import History
 from chaoslab.scenarios.builder import ScenarioBuilder
-from chaoslab.scenarios.load import ScenarioErrors, load
-from chaoslab.scenarios.running import Ruling, run
+from chaoslab.scenarios.load import ScenarioErrors, load_file_scenarios
+from chaoslab.scenarios.running import Ruling, run_scenario
 from chaoslab.scenarios.tell import render_forecast
 from tests.cli_parts import Typed
 
@@ -28,8 +28,8 @@ def told(rulings: list[Ruling]) -> list[tuple[Any, ...]]:
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Ruling], Path]:
     logs = tmp_path_factory.mktemp("logs")
-    (scenario,) = load(FILE)
-    return list(run(scenario, logs=logs)), logs
+    (scenario,) = load_file_scenarios(FILE)
+    return list(run_scenario(scenario, logs=logs)), logs
 
 
 def test_the_shipped_example_holds_and_meets_its_faults(shipped: tuple[list[Ruling], Path]) -> None:
@@ -42,29 +42,29 @@ def test_the_shipped_example_holds_and_meets_its_faults(shipped: tuple[list[Ruli
         assert "lost_reply" not in each.trial.twin.story()
     assert len({each.trial.seconds for each in rulings}) > 1
     read = History.read(logs / "latest")
-    assert len({event.values["latency on model.delay_s"] for _, event in read.of(ValuesDrawn)}) == 4
+    assert len({event.values["latency on model.delay_s"] for _, event in read.find_events(ValuesDrawn)}) == 4
 
 
 def test_a_trial_alone_and_in_other_processes_is_as_among_all_others(shipped: tuple[list[Ruling], Path]) -> None:
     rulings, _ = shipped
-    (scenario,) = load(FILE)
-    assert told(list(run(scenario, only=3))) == told(rulings)[2:3]
-    assert told(list(run(scenario, trials=2, jobs=2))) == told(rulings)[:2]
+    (scenario,) = load_file_scenarios(FILE)
+    assert told(list(run_scenario(scenario, only=3))) == told(rulings)[2:3]
+    assert told(list(run_scenario(scenario, trials=2, jobs=2))) == told(rulings)[:2]
 
 
 def test_its_logs_may_leave_stories_out(tmp_path: Path) -> None:
-    (scenario,) = load(FILE)
-    list(run(scenario, trials=2, logs=tmp_path / "failed", keep="failed"))
-    assert len([*History.read(tmp_path / "failed" / "latest").of(StoryLeftOut)]) == 2
+    (scenario,) = load_file_scenarios(FILE)
+    list(run_scenario(scenario, trials=2, logs=tmp_path / "failed", keep="failed"))
+    assert len([*History.read(tmp_path / "failed" / "latest").find_events(StoryLeftOut)]) == 2
 
 
 def test_a_story_of_the_lab_is_kept_where_the_ruling_is_against_it(tmp_path: Path) -> None:
     """Its outcome is correct, and an assertion does not hold."""
     made = own(trials=1).expect({"called": "current_weather"}).fault("latency", "messaging", delay_s=0.1)
-    (scenario,) = load(made.to_file(tmp_path / "own.chaos.yaml"))
-    (ruling,) = run(scenario, logs=tmp_path / "logs", keep="failed")
+    (scenario,) = load_file_scenarios(made.to_file(tmp_path / "own.chaos.yaml"))
+    (ruling,) = run_scenario(scenario, logs=tmp_path / "logs", keep="failed")
     assert (str(ruling.trial.outcome), str(ruling.state)) == ("correct", "failed")
-    assert not [*History.read(tmp_path / "logs" / "latest").of(StoryLeftOut)]
+    assert not [*History.read(tmp_path / "logs" / "latest").find_events(StoryLeftOut)]
 
 
 def test_a_log_with_drawn_parameters_is_not_replayed(shipped: tuple[list[Ruling], Path], typed: Typed) -> None:
@@ -84,7 +84,7 @@ def test_a_conversation_with_it_has_turns_waits_and_assertions_and_is_replayed(t
     (result,) = made.expect({"called_in_order": ["send_message", "calculate"]}).run(logs=tmp_path)
     (ruling,) = result.rulings
     assert (str(ruling.state), result.met) == ("passed", 1)
-    assert [event.turn for _, event in ruling.trial.history.of(TurnFinished)] == [1, 2, 3]
+    assert [event.turn for _, event in ruling.trial.history.find_events(TurnFinished)] == [1, 2, 3]
     assert ruling.trial.seconds > 7200.5
     assert "byte for byte" in typed.out("replay", tmp_path / "latest")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from chaoslab.scenarios import located
-from chaoslab.scenarios.load import ScenarioErrors, load
-from chaoslab.scenarios.located import ScenarioError, parse
+from chaoslab.scenarios.load import ScenarioErrors, load_file_scenarios
+from chaoslab.scenarios.located import ScenarioError, parse_located_data
 
 GOOD = """\
 name: refund
@@ -29,26 +29,28 @@ def written(folder: Path, text: str | bytes, name: str = "a.chaos.yaml") -> Path
 
 def wrong(folder: Path, text: str | bytes, name: str = "a.chaos.yaml") -> str:
     with pytest.raises(ScenarioErrors) as refused:
-        load(written(folder, text, name))
+        load_file_scenarios(written(folder, text, name))
     assert all(line.startswith(str(folder)) and "\n" not in line for line in refused.value.lines)
     return "\n".join(line.removeprefix(f"{folder}/") for line in refused.value.lines)
 
 
 def test_a_scenario_is_read(tmp_path: Path) -> None:
-    (scenario,) = load(written(tmp_path, GOOD))
+    (scenario,) = load_file_scenarios(written(tmp_path, GOOD))
     assert (scenario.name, scenario.prompt, scenario.spec.trials) == ("refund", "Refund order 17.", 10)
     assert [injection.name for injection in scenario.injections] == ["lost_reply on refund"]
     assert [str(each) for each in scenario.expect] == ["max_calls(calls=3)"]
 
 
 def test_json_and_toml_say_the_same(tmp_path: Path) -> None:
-    (yaml,) = load(written(tmp_path, GOOD))
-    (as_json,) = load(written(tmp_path, json.dumps(parse(GOOD, "x").data, indent=1), "a.chaos.json"))
+    (yaml,) = load_file_scenarios(written(tmp_path, GOOD))
+    (as_json,) = load_file_scenarios(
+        written(tmp_path, json.dumps(parse_located_data(GOOD, "x").data, indent=1), "a.chaos.json")
+    )
     toml = (
         'name = "refund"\nagent = "shop:answer"\ntools = ["shop:refund"]\nprompt = "Refund order 17."\n'
         'faults = [{fault = "lost_reply", target = "refund", calls = [1]}]\nexpect = [{max_calls = 3}]\n'
     )
-    (as_toml,) = load(written(tmp_path, toml, "a.chaos.toml"))
+    (as_toml,) = load_file_scenarios(written(tmp_path, toml, "a.chaos.toml"))
     assert yaml.spec == as_json.spec == as_toml.spec
 
 
@@ -56,7 +58,7 @@ def test_variants_are_scenarios_of_their_own(tmp_path: Path) -> None:
     text = (
         GOOD + "variants:\n  - name: calm\n    faults: []\n  - {name: stormy, chaos_level: 2, seed: 5, prompt: Now!}\n"
     )
-    calm, stormy = load(written(tmp_path, text))
+    calm, stormy = load_file_scenarios(written(tmp_path, text))
     assert (calm.name, calm.injections, calm.prompt) == ("refund, calm", (), "Refund order 17.")
     assert (stormy.spec.seed, stormy.prompt) == (5, "Now!")
     assert stormy.injections[0].name == "lost_reply on refund"
@@ -64,16 +66,16 @@ def test_variants_are_scenarios_of_their_own(tmp_path: Path) -> None:
 
 
 def test_values_may_be_given_in_place_of_the_files(tmp_path: Path) -> None:
-    (scenario,) = load(written(tmp_path, GOOD), changed=["trials=50", "accept=[correct]", "timeout=90s"])
+    (scenario,) = load_file_scenarios(written(tmp_path, GOOD), changed=["trials=50", "accept=[correct]", "timeout=90s"])
     assert (scenario.spec.trials, scenario.spec.accept, scenario.spec.timeout) == (50, ["correct"], 90.0)
     for given, said in (("trials", "--set trials should be a key and a value"), ("trials=x", "trials is 'x'")):
         with pytest.raises(ScenarioErrors, match=said):
-            load(written(tmp_path, GOOD), changed=[given])
+            load_file_scenarios(written(tmp_path, GOOD), changed=[given])
 
 
 def test_turns_are_texts_or_more(tmp_path: Path) -> None:
     turns = 'turns:\n  - Refund it.\n  - {say: Done?, after: 2h, expect: [{max_calls: 1}]}\n  - reply: {"(?i)sure": "Yes"}\n'
-    (scenario,) = load(written(tmp_path, GOOD.replace("prompt: Refund order 17.\n", turns)))
+    (scenario,) = load_file_scenarios(written(tmp_path, GOOD.replace("prompt: Refund order 17.\n", turns)))
     assert [each.after_s for each in scenario.prompt.turns] == [0, 7200, 0]  # type: ignore[union-attr]
     assert [*scenario.by_turn] == [2]
 
@@ -82,7 +84,7 @@ def test_no_module_of_the_users_is_imported(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(
         "raise SystemExit('imported')\n\ndef answer(prompt): ...\n\ndef refund(order): ...\n"
     )
-    load(written(tmp_path, GOOD))
+    load_file_scenarios(written(tmp_path, GOOD))
 
 
 def also(line: str) -> str:
@@ -207,6 +209,7 @@ CASES: list[tuple[str | bytes, str]] = [
     (but("prompt: Refund order 17.", "prompt: ''"), "prompt is '': it should be not empty"),
     (but("prompt: Refund order 17.", "prompt: 17"), "prompt is 17: it should be a text"),
     (also("turns: [Hello]"), "both prompt and turns are given"),
+    (also("resumes: 1"), "resumes is how often resume_with goes on: give resume_with, or leave it out"),
     (but("prompt: Refund order 17.", "turns: []"), "prompt or turns is missing"),
     (but("prompt: Refund order 17.", "turns: [{say: a, reply: {b: c}}]"), "a turn has either the user's words or reply="),
     (but("prompt: Refund order 17.", "turns: [{after: 2h}]"), "a turn has either the user's words or reply="),
@@ -322,14 +325,14 @@ def test_a_mistake_is_one_line(text: str | bytes, said: str, tmp_path: Path) -> 
     assert said in wrong(tmp_path, text)
 
 
-SHOP = "def refund(order): ...\n\ndef answer(prompt): return refund(17)\n"
+SHOP = "def refund(order): ...\n\ndef answer(prompt): return refund(17)\n\ndef make(): return answer\n"
 LATE = "{fault: latency, target: refund, delay_s: 1}"
 AT_ONCE: list[tuple[str, list[str]]] = [
     # of types, or of what only whole values tell
     (also("trials: x").replace("name: refund", "name: ''"), ["1:1: name is", "9:1: trials is"]),
-    (but("max_calls", "nope").replace("agent:", "fresh: shop:answer\nagent:"), ["both agent and fresh", "9:5: no assertion"]),
+    (but("max_calls", "nope").replace("agent:", "fresh: shop:make\nagent:"), ["both agent and fresh", "9:5: no assertion"]),
     (
-        but("lost_reply", "nope").replace("max_calls", "nope").replace("agent:", "fresh: shop:answer\nagent:"),
+        but("lost_reply", "nope").replace("max_calls", "nope").replace("agent:", "fresh: shop:make\nagent:"),
         ["both agent and fresh", "no fault is called", "no assertion is called"],
     ),
     (also("trials: x").replace("lost_reply", "nope"), ["9:1: trials"]),
@@ -364,7 +367,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(text: str, said:
 def test_of_many_mistakes_the_number_of_the_others_is_told(tmp_path: Path) -> None:
     path = written(tmp_path, also("\n".join(f"zz{n}: 1" for n in range(25))))
     with pytest.raises(ScenarioErrors) as refused:
-        load(path)
+        load_file_scenarios(path)
     assert (len(refused.value.lines), refused.value.lines[-1]) == (21, "and 5 more mistakes")
 
 
@@ -415,44 +418,47 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         (tmp_path / "nowhere", "there is no such file or folder"),
     ):
         with pytest.raises(ScenarioError) as refused:
-            load(path)
+            load_file_scenarios(path)
         assert str(refused.value) == f"{path}: {said}"
     (tmp_path / "folder.yaml").mkdir()
     with pytest.raises(ScenarioError, match="this is a folder"):
-        load(tmp_path / "folder.yaml")
+        load_file_scenarios(tmp_path / "folder.yaml")
 
 
 def test_numbers_with_an_exponent_are_numbers() -> None:
-    assert parse("a: 1e-3\nb: -2.5E+2\nc: '1e3'\nd: 1e\ne: e3\nf: 1.e3\n", "x").data == {
+    assert parse_located_data("a: 1e-3\nb: -2.5E+2\nc: '1e3'\nd: 1e\ne: e3\nf: 1.e3\n", "x").data == {
         "a": 0.001, "b": -250.0, "c": "1e3", "d": "1e", "e": "e3", "f": 1000.0,
     }  # fmt: skip
-    assert parse('{"a": 1e-3, "b": [1E2, "1e3"]}', "x", suffix=".json").data == {"a": 0.001, "b": [100.0, "1e3"]}
+    assert parse_located_data('{"a": 1e-3, "b": [1E2, "1e3"]}', "x", suffix=".json").data == {
+        "a": 0.001,
+        "b": [100.0, "1e3"],
+    }
 
 
 def test_json_is_read_as_json_and_not_as_the_yaml_that_it_nearly_is() -> None:
     name = "k" * 2000
     text = f'{{\n\t"a": "\\ud83d\\ude00 \\/",\n\t"{name}": [true, null, {{"b" : -0.5 }}], "c": {{}}, "d": [ ]\n}}'
-    found = parse(text, "f.json", suffix=".json")
+    found = parse_located_data(text, "f.json", suffix=".json")
     assert found.data == json.loads(text)
-    assert str(found.error((name, 2, "b"), "no")) == f"f.json: {name[:80]}: no"
+    assert str(found.make_error((name, 2, "b"), "no")) == f"f.json: {name[:80]}: no"
 
 
 def test_texts_that_look_like_other_things_stay_texts() -> None:
-    data = parse("a: 1:30\nb: 2026-01-01\nc: 017\nd: yes\ne: 0x10\nf: ~\ng: 1_000\nh: =\n", "x").data
+    data = parse_located_data("a: 1:30\nb: 2026-01-01\nc: 017\nd: yes\ne: 0x10\nf: ~\ng: 1_000\nh: =\n", "x").data
     assert data == {"a": "1:30", "b": "2026-01-01", "c": "017", "d": True, "e": 16, "f": None, "g": 1000, "h": "="}
 
 
 def test_the_place_of_a_key_and_of_an_entry() -> None:
-    found = parse("a:\n  - b: 1\n    c: 2\n", "f.yaml")
-    assert str(found.error(("a", 0, "c"), "no")) == "f.yaml:3:5: no"
-    assert str(found.error(("a", 0), "no")) == "f.yaml:2:5: no"
-    assert str(found.error(("a", 0, "c", "deeper", 7), "no")) == "f.yaml:3:5: no"
-    assert str(located.Located("f.toml", {}).error(("a",), "no")) == "f.toml: no"
-    assert str(located.Located("f.toml", {}).error(("a", 0, "b"), "no")) == "f.toml: a[0].b: no"
+    found = parse_located_data("a:\n  - b: 1\n    c: 2\n", "f.yaml")
+    assert str(found.make_error(("a", 0, "c"), "no")) == "f.yaml:3:5: no"
+    assert str(found.make_error(("a", 0), "no")) == "f.yaml:2:5: no"
+    assert str(found.make_error(("a", 0, "c", "deeper", 7), "no")) == "f.yaml:3:5: no"
+    assert str(located.Located("f.toml", {}).make_error(("a",), "no")) == "f.toml: no"
+    assert str(located.Located("f.toml", {}).make_error(("a", 0, "b"), "no")) == "f.toml: a[0].b: no"
 
 
 def test_a_changed_key_takes_the_place_of_the_one_that_excludes_it(tmp_path: Path) -> None:
-    (fresh,) = load(written(tmp_path, GOOD), changed=["fresh=shop:make", "turns=[a, b]"])
+    (fresh,) = load_file_scenarios(written(tmp_path, GOOD), changed=["fresh=shop:make", "turns=[a, b]"])
     assert (fresh.spec.agent, fresh.spec.fresh, fresh.spec.prompt, len(fresh.spec.turns)) == (
         None,
         "shop:make",
@@ -478,9 +484,9 @@ def test_a_fault_without_a_service_or_a_turn_to_hit_is_named(tmp_path: Path, fau
         + "\n"
     )
     if not said:
-        assert len(load(file)) == 1
+        assert len(load_file_scenarios(file)) == 1
         return
     with pytest.raises(ScenarioErrors) as error:
-        load(file)
+        load_file_scenarios(file)
     assert str(error.value).startswith(f"{file}:{said}")
     assert "\n" not in str(error.value)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.scenarios._modules import use_modules
-from chaoslab.scenarios.load import load
-from chaoslab.scenarios.running import run
-from chaoslab.seams.functions.references import is_installed
+from chaoslab.scenarios._modules import isolate_folder_modules
+from chaoslab.scenarios.load import load_file_scenarios
+from chaoslab.scenarios.running import run_scenario
+from chaoslab.seams.functions.references import is_library_module
 from tests.cli_parts import Typed
 
 AGENT = """\
@@ -73,8 +73,8 @@ def states(typed: Typed, *arguments: str) -> list[tuple[str, str]]:
 
 
 def answers(folder: Path) -> set[str | None]:
-    (scenario,) = load(folder / "s.chaos.yaml")
-    return {ruling.trial.said for ruling in run(scenario)}
+    (scenario,) = load_file_scenarios(folder / "s.chaos.yaml")
+    return {ruling.trial.said for ruling in run_scenario(scenario)}
 
 
 BOTH = [("of a", "passed"), ("of b", "passed")]
@@ -105,11 +105,11 @@ def test_in_one_process_none_is_left_to_the_next(here: Path) -> None:
 
 
 def test_a_scenario_that_is_left_early_leaves_none(here: Path) -> None:
-    scenarios = [load(here / name / "s.chaos.yaml")[0] for name in ("a", "b")]
-    first = run(scenarios[0])
+    scenarios = [load_file_scenarios(here / name / "s.chaos.yaml")[0] for name in ("a", "b")]
+    first = run_scenario(scenarios[0])
     assert next(first).trial.said == "clerk of a, helper of a, late of a"
     first.close()
-    assert next(run(scenarios[1])).trial.said == "clerk of b, helper of b, late of b"
+    assert next(run_scenario(scenarios[1])).trial.said == "clerk of b, helper of b, late of b"
 
 
 def test_each_check_reads_the_modules_of_its_own_folder(here: Path, typed: Typed) -> None:
@@ -168,7 +168,7 @@ def test_a_module_that_the_process_had_is_used_where_no_folder_has_its_own(
     import shared_part  # type: ignore[import-not-found]
 
     try:
-        with use_modules(here / "a"):
+        with isolate_folder_modules(here / "a"):
             import hidden_part as hidden_within
             import shared_part as shared_within
         assert (shared_within, hidden_within.NAME, hidden_part.NAME) == (shared_part, "a", "here")
@@ -180,12 +180,12 @@ def test_a_module_that_the_process_had_is_used_where_no_folder_has_its_own(
 def test_an_installed_package_gives_way_to_a_module_that_the_scenario_names(here: Path) -> None:
     import yaml
 
-    assert is_installed("yaml")
+    assert is_library_module("yaml")
     (here / "a" / "yaml.py").write_text("NAME = 'a'\n")
-    with use_modules(here / "a"):
+    with isolate_folder_modules(here / "a"):
         assert sys.modules["yaml"] is yaml
-    with use_modules(here / "a", ["yaml:agent"]):
+    with isolate_folder_modules(here / "a", ["yaml:agent"]):
         assert __import__("yaml").NAME == "a"
-        assert not is_installed("yaml")
+        assert not is_library_module("yaml")
     assert sys.modules["yaml"] is yaml
-    assert is_installed("yaml")
+    assert is_library_module("yaml")

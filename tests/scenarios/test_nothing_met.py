@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.exposure import Exposure
+from chaoslab.analysis.verdict.exposure import FaultExposure
 from chaoslab.base import levers
-from chaoslab.scenarios.load import load
-from chaoslab.scenarios.running import Result, run
+from chaoslab.scenarios.load import load_file_scenarios
+from chaoslab.scenarios.running import Result, run_scenario
 from tests.cli_parts import Typed
 
 SHOP = """
@@ -67,7 +67,7 @@ def write_baseline(typed: Typed) -> None:
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words[:1] + words[4:5]))
 def test_with_the_lever_pulled_a_verdict_proves_nothing(words: Sequence[str], shop: Path, typed: Typed) -> None:
     write_baseline(typed)
-    levers.pull(shop / "stop", "Ann: late")
+    levers.write_stop_file(shop / "stop", "Ann: late")
     ended = typed(*words)
     assert ended.code == 4, (ended.out, ended.err)
     assert f"lever {shop / 'stop'}: Ann: late" in ended.out + ended.err
@@ -105,21 +105,23 @@ def test_an_agent_that_calls_nothing_is_not_explored(shop: Path, typed: Typed) -
     ids=["min-correct", "run", "sweep"],
 )  # fmt: skip
 def test_runs_of_the_lab_under_the_lever_prove_nothing(words: list[str], shop: Path, typed: Typed) -> None:
-    levers.pull(shop / "stop", "Ann: late")
+    levers.write_stop_file(shop / "stop", "Ann: late")
     ended = typed(*words, "--world", "virtual")
     assert ended.code == 4, (ended.out, ended.err)
     assert f"lever {shop / 'stop'}: Ann: late" in ended.out + ended.err
 
 
 def test_a_lever_that_is_pulled_half_way_leaves_open_trials(shop: Path) -> None:
-    (scenario,) = load(shop / "pay.chaos.yml", changed=["faults=[{fault: refused, target: refund, calls: [1]}]"])
+    (scenario,) = load_file_scenarios(
+        shop / "pay.chaos.yml", changed=["faults=[{fault: refused, target: refund, calls: [1]}]"]
+    )
     result = Result(scenario)
-    for number, ruling in enumerate(run(scenario), 1):
-        result.add(ruling)
+    for number, ruling in enumerate(run_scenario(scenario), 1):
+        result.add_ruling(ruling)
         if number == 20:
-            levers.pull(shop / "stop", "Ann: late")
-    assert (result.standings.well, result.standings.bad, result.standings.open) == (20, 0, 20)
-    assert result.invalid.startswith("faults were held back in 20 of 40 trials: lever ")
+            levers.write_stop_file(shop / "stop", "Ann: late")
+    assert (result.trial_counts.well, result.trial_counts.bad, result.trial_counts.open) == (20, 0, 20)
+    assert result.unproven_reason.startswith("faults were held back in 20 of 40 trials: lever ")
 
 
 def test_a_limit_that_thins_faults_out_is_part_of_the_plan(shop: Path, typed: Typed) -> None:
@@ -139,10 +141,10 @@ def test_a_limit_that_thins_faults_out_is_part_of_the_plan(shop: Path, typed: Ty
     ],
 )
 def test_the_exposure_of_trials(trials: Sequence[tuple[bool | None, str]], said: str) -> None:
-    found = Exposure()
+    found = FaultExposure()
     for met, held in trials:
-        found.add(met=met, held=held)
-    assert found.nothing == said
+        found.add_trial(met=met, held=held)
+    assert found.no_proof_reason == said
 
 
 def test_agents_without_faults_may_be_compared() -> None:

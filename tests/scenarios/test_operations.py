@@ -1,5 +1,7 @@
 """Operations: calls of tools without an agent, faulted and judged as an agent's calls are."""
 
+import signal
+
 import pytest
 
 import chaoslab as lab
@@ -29,7 +31,7 @@ def test_calls_are_turns_and_time_passes_between_them() -> None:
     (result,) = steps().run()
     trial = result.rulings[0].trial
     assert (str(result.state), trial.answer) == ("passed", 'cleared\nrefunded\n{"order": 17, "times": 1}')
-    assert [event.prompt for _, event in trial.history.of(TurnStarted)] == [
+    assert [event.prompt for _, event in trial.history.find_events(TurnStarted)] == [
         "cleared()", "refund(order=17)", "book(order=17)"
     ]  # fmt: skip
     assert trial.seconds == 7200.0
@@ -77,3 +79,15 @@ def test_wrong_arguments_are_the_call_s_failure() -> None:
         made.run()
     (result,) = made.set(anyway=True).run()
     assert "unexpected keyword argument 'ordr'" in result.rulings[0].trial.answer
+
+
+def test_ctrl_c_within_an_operation_is_the_users() -> None:
+    def wait() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lab.scenario("x").reads(wait).set(trials=1, world="local", anyway=True).call("wait").run()
+    finally:
+        signal.signal(signal.SIGINT, before)

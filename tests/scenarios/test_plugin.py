@@ -7,8 +7,8 @@ import yaml  # noqa: F401  # pytester forgets what a test imports first, and yam
 
 import chaoslab as lab
 from chaoslab.analysis.assertions import GROUP as ASSERTIONS
-from chaoslab.base.registry import bundled
-from chaoslab.base.registry import load as plugin
+from chaoslab.base.registry import load_plugin as plugin
+from chaoslab.base.registry import map_bundled_plugins
 from chaoslab.core.fault import GROUP as FAULTS
 from chaoslab.core.triggers import GROUP as TRIGGERS
 from chaoslab.scenarios import load, running, tell
@@ -26,7 +26,7 @@ def _loaded() -> None:
     would be there twice."""
     assert all((load, running, tell))
     for group in (ASSERTIONS, FAULTS, TRIGGERS):
-        assert all(plugin(group, name) for name in bundled(group))
+        assert all(plugin(group, name) for name in map_bundled_plugins(group))
     lost = lab.inject("lost_reply", "refund")
     assert lab.run(lab.fresh(careful), "x", tools=[refund], faults=[lost]).story()
 

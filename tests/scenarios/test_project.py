@@ -1,23 +1,20 @@
 """`chaoslab init`, `demo` and `stress`: each works at once, and says what it found."""
 
 import ast
-import importlib
 import json
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from chaoslab.base import registry
 from chaoslab.cli import main
 from chaoslab.core.events import StoryLeftOut
 from chaoslab.record.history import History
 from chaoslab.scenarios.agent_tools import find_tools
-from chaoslab.scenarios.load import load
-from chaoslab.scenarios.new_project import find_repository, render_workflow
+from chaoslab.scenarios.load import load_file_scenarios
+from chaoslab.scenarios.new_project import find_install_address, render_workflow
 from chaoslab.scenarios.running import Result
 from tests.cli_parts import Typed, chaoslab, execute
 
@@ -26,7 +23,7 @@ def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
     made = chaoslab(tmp_path, "init", "mine")
     assert (made.returncode, made.stderr) == (0, "")
     assert made.stdout.splitlines()[-1] == "next: cd mine; chaoslab test; pytest"
-    assert ("note: set the variable CHAOSLAB" in made.stdout) is (find_repository() is None)
+    assert ("needs the variable CHAOSLAB of your repository" in made.stdout) is (find_install_address() is None)
     folder = tmp_path / "mine"
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
         "refund.chaos.yaml", "support_agent.py", "test_chaos.py", ".github/workflows/chaos.yml",
@@ -97,8 +94,8 @@ def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
     said = typed.out("init", "chaos", "--agent", "shop.agent:answer", "--prompt", "Refund 17.").splitlines()
     assert said[:3] == ["chaos/answer.chaos.yaml", "chaos/test_chaos.py", ".github/workflows/chaos.yml"]
     assert said[-1] == "next: chaoslab test chaos; python -m pytest chaos"
-    (made,) = load(here / "chaos" / "answer.chaos.yaml")
-    assert sorted(made.functions) == ["get_order", "pay", "send"]
+    (made,) = load_file_scenarios(here / "chaos" / "answer.chaos.yaml")
+    assert sorted(made.function_names) == ["get_order", "pay", "send"]
     assert [each.targets for each in made.faults] == [("pay",), ("get_order",)]
     ast.parse((here / "chaos" / "test_chaos.py").read_text())
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -133,6 +130,27 @@ def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
             ["Desk.pay"],
             ["Bot.get_sum"],
         ),
+        (
+            "from langgraph.graph import StateGraph\ndef pay(n): ...\ndef ask(state): ...\nbuilder = StateGraph(dict)\n"
+            "builder.add_node('ask', ask)\nbuilder.add_node('tools', ToolNode([pay]))\nrun = builder.compile()",
+            ["pay"],
+            [],
+        ),
+        (
+            "bot = ConversableAgent('bot')\nuser = ConversableAgent('user')\n"
+            "@user.register_for_execution()\n@other.register_for_llm(description='pays')\ndef pay(n): ...\n"
+            "def look(n): ...\nregister_function(look, caller=bot, executor=user)\n"
+            "def run(p):\n    return user.initiate_chat(bot, message=p)",
+            ["pay", "look"],
+            [],
+        ),
+        (
+            "def pay(n): ...\ndef get_sum(n): ...\npay_tool = FunctionTool.from_defaults(fn=pay)\n"
+            "run = FunctionAgent(tools=[pay_tool, FunctionTool.from_defaults(get_sum)])",
+            ["pay"],
+            ["get_sum"],
+        ),
+        ("def pay(n): ...\ndef get_tools():\n    return [pay]\nrun = Agent(M, tools=get_tools())", ["pay"], []),
     ],
 )
 def test_the_tools_of_an_agent_are_read_from_its_source(
@@ -201,10 +219,32 @@ def test_an_agent_with_a_model_runs_at_once_by_a_script_and_without_a_key(here: 
 
 
 @pytest.mark.usefixtures("here")
-def test_tools_that_only_a_run_makes_are_said_to_be_unseen(typed: Typed) -> None:
-    Path("bot.py").write_text("from kit import load\nrun = Agent(M, tools=load('mail'))\n")
-    said = typed.out("init", "--agent", "bot:run")
-    assert "note: the tools of tools=load('mail') (bot.py:2) are not in the source: name them in run.chaos.yaml" in said
+def test_tools_and_models_that_the_source_does_not_show_are_said(typed: Typed) -> None:
+    Path("bot.py").write_text(
+        "import groq, openai\nfrom kit import load, Search\nclass GetOrder(BaseTool):\n    def _run(self, n): ...\n"
+        "def pay(n): ...\nother = Agent(M, tools=load('mail'))\nrun = Agent(other, tools=[Search(), GetOrder(), pay])\n"
+    )
+    said = typed.out("init", "--agent", "bot:run").splitlines()
+    notes = [line.removesuffix(" in run.chaos.yaml") for line in said if " in run.chaos.yaml" in line]
+    assert notes[:4] == [
+        "note: the tools of tools=load('mail') (bot.py:6) are not in the source: name them",
+        "note: the tool Search (bot.py:7) is of another package: name the function it calls",
+        "note: the tool GetOrder (bot.py:3) is a class: name its method, as {get_order: bot:GetOrder._run}",
+        "note: no script answers for api.openai.com: give it a model of its own",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "host"),
+    [
+        ("from langchain_groq import ChatGroq\nM = 'gpt-4o'", "api.groq.com"),
+        ("from openai import OpenAI\nM = OpenAI(base_url='https://api.groq.com/openai/v1')", "api.groq.com"),
+        ("M = init_chat_model('openai:gpt-4o')", "api.openai.com"),
+    ],
+)
+def test_the_models_api_is_told_by_the_surest_sign(source: str, host: str, tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(f"{source}\ndef run(p): ...\n")
+    assert find_tools("bot:run", [tmp_path]).hosts == [host]
 
 
 def test_the_workflow_runs_what_the_project_holds_and_no_more(tmp_path: Path) -> None:
@@ -239,7 +279,7 @@ def test_the_workflow_installs_chaoslab_from_where_this_one_came(
     if remote:
         subprocess.run(["git", "-C", str(tmp_path), "remote", "add", "origin", remote], check=True)
     monkeypatch.syspath_prepend(tmp_path)
-    assert find_repository() == address
+    assert find_install_address() == address
     step = next(line for line in render_workflow(address, test=False).splitlines() if "pip install" in line)
     assert ("$CHAOSLAB" in step) is (address != "")
     assert (f"CHAOSLAB: {address}\n" in render_workflow(address, test=False)) is bool(address)
@@ -262,6 +302,37 @@ def test_a_second_agent_leaves_the_ci_job_as_it_is(here: Path, typed: Typed) -> 
     assert "note: the CI job of .github/workflows/chaos.yml, which is there already, stays as it is\n" in said
     assert job.read_text() == "mine"
     assert (here / "b" / "two.chaos.yaml").is_file()
+
+
+@pytest.mark.usefixtures("here")
+def test_a_second_agent_of_one_name_has_its_module_in_the_names_of_its_files(typed: Typed) -> None:
+    for module in ("first", "second"):
+        Path(f"{module}.py").write_text("def pay(n): ...\ndef agent(p):\n    return pay(1)\n")
+    typed.out("init", "--agent", "first:agent", "--prompt", "x")
+    said = typed.out("init", "--agent", "second:agent", "--prompt", "x")
+    assert said.splitlines()[:2] == ["second_agent.chaos.yaml", "test_second_agent_chaos.py"]
+    assert Path("second_agent.chaos.yaml").read_text().splitlines()[1:3] == [
+        "name: second_agent",
+        "agent: second:agent",
+    ]
+    for module, file in (("first", "agent"), ("second", "second_agent")):
+        assert typed.refused("init", "--agent", f"{module}:agent").startswith(f"{file}.chaos.yaml is there already")
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["shop/first.py"], "shop.first:NAME"),
+        (["first:agent"], "first:agent"),
+        (["--agent", "first.py:agent"], "first:agent"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_an_agent_that_is_named_by_its_file_or_as_the_folder_is_refused_with_what_to_type(
+    words: list[str], meant: str, typed: Typed
+) -> None:
+    assert typed.refused("init", *words).endswith(f": did you mean --agent {meant}?\n")
+    assert not [*Path().iterdir()]
 
 
 def test_the_demonstration_finds_a_failure_and_explains_it(typed: Typed) -> None:
@@ -320,7 +391,7 @@ def test_stress_writes_its_runs_in_the_form_that_is_asked_for(project: Path, tmp
     logs = tmp_path / "own logs"
     assert main(["stress", str(project), "--iterations", "2", "--levels", "0", "--quiet", "--logs", str(logs),
                  "--keep", "failed"]) == 0  # fmt: skip
-    assert len([*History.read(logs / "latest").of(StoryLeftOut)]) == 2
+    assert len([*History.read(logs / "latest").find_events(StoryLeftOut)]) == 2
 
 
 @pytest.mark.parametrize(
@@ -336,29 +407,3 @@ def test_stress_writes_its_runs_in_the_form_that_is_asked_for(project: Path, tmp
 )
 def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, project: Path, typed: Typed) -> None:
     assert said in typed.refused("stress", project, *arguments)
-
-
-def test_a_plug_in_package_is_written_and_each_of_its_parts_is_found(
-    here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
-) -> None:
-    """Its entry points are put on the path, as an installation does."""
-    out = typed.out("init", "--plugin", "shop_chaos")
-    assert out.splitlines()[-1] == "next: pip install -e shop_chaos; pytest shop_chaos"
-    folder = here / "shop_chaos"
-    points = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["entry-points"]
-    about = folder / "shop_chaos-0.1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: shop_chaos\nVersion: 0.1.0\n")
-    lines = [line for group, of in points.items() for line in (f"[{group}]", *(f"{n} = {at}" for n, at in of.items()))]
-    (about / "entry_points.txt").write_text("\n".join(lines))
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.syspath_prepend(folder / "tests")
-    registry.load.cache_clear()
-    try:
-        importlib.import_module("test_shop_chaos").test_the_fault_is_met_through_the_adapter_and_the_assertion_tells()
-    finally:
-        registry.load.cache_clear()
-        for name in [name for name in sys.modules if name.startswith(("shop_chaos", "test_shop_chaos"))]:
-            del sys.modules[name]
-    error = typed.refused("init", "--plugin", "Shop-Chaos")
-    assert "should be a module's name in small letters, as in shop_chaos\n" in error

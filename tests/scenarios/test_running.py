@@ -9,8 +9,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.record.rulings import Rulings
-from chaoslab.scenarios.load import ScenarioErrors, load
-from chaoslab.scenarios.running import run
+from chaoslab.scenarios.load import ScenarioErrors, load_file_scenarios
+from chaoslab.scenarios.running import run_scenario
 from tests.cli_parts import Ended, Typed
 from tests.sure import sure
 
@@ -166,8 +166,8 @@ def test_a_folder_of_logs_that_was_there_is_left_to_its_owner(here: Path, typed:
 
 def test_rulings_go_to_the_own_run_though_another_program_has_begun_one(here: Path) -> None:
     put(here)
-    (scenario,) = load(Path("refund.chaos.yaml"))
-    trials = run(scenario, trials=2, logs=Path("logs"))
+    (scenario,) = load_file_scenarios(Path("refund.chaos.yaml"))
+    trials = run_scenario(scenario, trials=2, logs=Path("logs"))
     folder = next(trials).trial.folder
     other = here / "logs" / "other"
     other.mkdir()
@@ -181,7 +181,7 @@ def test_rulings_go_to_the_own_run_though_another_program_has_begun_one(here: Pa
 def test_each_level_leaves_a_run_with_its_report(here: Path, typed: Typed) -> None:
     put(here)
     ended = typed("stress", "refund.chaos.yaml", "--iterations=2", "--levels=0,2")
-    assert ended.code == 0
+    assert ended.code == 0, "the level that breaks the agent is what was asked for"
     pages = [f"report {page.relative_to(here)}" for page in sorted((here / "logs").glob("2*/report.html"))]
     said = ended.err.splitlines()
     assert [line for line in said if not line.startswith(("change first: Send the same Idempotency-Key", "  "))] == [
@@ -202,6 +202,18 @@ def test_quiet_prints_a_failure_and_its_command_alone(here: Path, typed: Typed) 
     head, reason, command = out.splitlines()
     assert (code, head[:6], reason[:8], err) == (1, "FAILED", "  harm: ", "")
     assert command.startswith("  rerun: chaoslab test ")
+
+
+def test_quiet_prints_a_failure_also_if_a_later_scenario_is_refused(here: Path, typed: Typed) -> None:
+    put(here)
+    (here / "broken.py").write_text("1 / 0\ndef make(): ...\n")
+    (here / "z.chaos.yaml").write_text(
+        (here / "refund.chaos.yaml").read_text().replace("tests.scenarios.shop_parts:naive", "broken:make")
+    )
+    code, out, err = tried(typed, "-q")
+    head, reason, command = out.splitlines()
+    assert (code, head[:6], reason[:8], command[:9]) == (2, "FAILED", "  harm: ", "  rerun: ")
+    assert err.startswith("z.chaos.yaml: fresh broken:make cannot be imported: ZeroDivisionError")
 
 
 @pytest.mark.parametrize(
@@ -432,7 +444,7 @@ def test_a_mapping_names_the_tools_as_in_python(tmp_path: Path) -> None:
     )
     (tmp_path / "here.py").write_text("class Order:\n    def run(self): ...\ndef answer(prompt): ...\n")
     with pytest.raises(ScenarioErrors) as wrong:
-        load(file)
+        load_file_scenarios(file)
     said = str(wrong.value).splitlines()
     assert f"{file}:4:35: here:x cannot be imported: here.py has no 'x'" in said
     assert f"{file}:5:30: no tool is called 'refnd': did you mean 'refund'?" in said

@@ -9,10 +9,10 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import FaultWitnessed, PromptStarted, ValuesDrawn
 from chaoslab.record.history import History
-from chaoslab.record.steering import steer
+from chaoslab.record.steering import steer_run
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.load import ScenarioErrors
-from chaoslab.scenarios.running import run
+from chaoslab.scenarios.running import run_scenario
 from chaoslab.scenarios.tell import render_forecast
 
 DELAY = "latency on order.delay_s"
@@ -37,7 +37,7 @@ def slow() -> ScenarioBuilder:
 
 def test_each_trial_draws_its_value_by_seed_and_number(tmp_path: Path) -> None:
     (result,) = slow().run(logs=tmp_path)
-    values = [dict(next(ruling.trial.history.of(ValuesDrawn))[1].values) for ruling in result.rulings]
+    values = [dict(next(ruling.trial.history.find_events(ValuesDrawn))[1].values) for ruling in result.rulings]
     delays = [each[DELAY] for each in values]
     assert len(set(delays)) == 8
     assert all(0.5 <= delay <= 4 for delay in delays)
@@ -47,19 +47,19 @@ def test_each_trial_draws_its_value_by_seed_and_number(tmp_path: Path) -> None:
         assert ruling.trial.plan.injections[0].choices[0].params["delay_s"] == delay
         assert f"drawn    {DELAY} = {delay}, {TIMES} = " in ruling.trial.story()
     read = History.read(tmp_path / "latest")
-    assert [event.values for _, event in read.of(ValuesDrawn)] == values
+    assert [event.values for _, event in read.find_events(ValuesDrawn)] == values
 
 
 def test_a_trial_draws_the_same_alone_and_another_seed_draws_others() -> None:
     (scenario,) = slow().check()
-    assert scenario.drawn(1, 3) == scenario.drawn(1, 3) != scenario.drawn(2, 3)
-    values = scenario.drawn(1, 3).values
+    assert scenario.draw_plan(1, 3) == scenario.draw_plan(1, 3) != scenario.draw_plan(2, 3)
+    values = scenario.draw_plan(1, 3).values
     assert list(render_forecast(scenario, only=4))[1].endswith(f"{DELAY} = {values[DELAY]}, {TIMES} = {values[TIMES]}")
 
 
 def test_a_range_of_whole_numbers_gives_whole_numbers() -> None:
     (scenario,) = slow().set(faults=[]).fault("lost_reply", "order", every={"from": 1, "to": 3}).check()
-    found = {scenario.drawn(1, number).values["lost_reply on order.every"] for number in range(60)}
+    found = {scenario.draw_plan(1, number).values["lost_reply on order.every"] for number in range(60)}
     assert found == {1, 2, 3}
 
 
@@ -81,16 +81,16 @@ def test_a_fault_that_is_switched_off_meanwhile_hits_nothing_in_the_trials_after
     made = lab.scenario("own").agent("lab").ask("What is the weather in Oslo?") if of_the_lab else asked()
     target = "weather" if of_the_lab else "order"
     (scenario,) = made.set(trials=3).fault("latency", target, delay_s={"from": 0.5, "to": 4.0}).check()
-    done = run(scenario, logs=tmp_path)
+    done = run_scenario(scenario, logs=tmp_path)
     hit = [next(done).trial.met]
-    steer((tmp_path / "latest").resolve(), [f"latency on {target}=off"])
+    steer_run((tmp_path / "latest").resolve(), [f"latency on {target}=off"])
     hit += [ruling.trial.met for ruling in done]
     assert [bool(met) for met in hit] == [True, False, False]
 
 
 def values_of(scenario: ScenarioBuilder, trials: int = 40) -> list[dict[str, Any]]:
     (made,) = scenario.check()
-    return [dict(made.drawn(1, number).values) for number in range(trials)]
+    return [dict(made.draw_plan(1, number).values) for number in range(trials)]
 
 
 @pytest.mark.parametrize(
@@ -116,21 +116,21 @@ def test_the_number_of_the_call_that_is_hit_is_the_drawn_one() -> None:
 
     made = asked().agent(thrice).fault("latency", "order", delay_s=1.0, calls={"from": 1, "to": 3})
     for ruling in made.run().results[0].rulings:
-        ((_, values),) = ruling.trial.history.of(ValuesDrawn)
-        (hit,) = (event.request for _, event in ruling.trial.history.of(FaultWitnessed))
+        ((_, values),) = ruling.trial.history.find_events(ValuesDrawn)
+        (hit,) = (event.request for _, event in ruling.trial.history.find_events(FaultWitnessed))
         assert values.values == {"latency on order.calls": [hit]}
 
 
 def test_the_time_before_a_turn_is_drawn_and_the_twin_has_no_duration(tmp_path: Path) -> None:
     made = asked().ask("And now?", after={"from": "1min", "to": "2h"}).set(trials=3, deadline=1)
     (result,) = made.fault("latency", "order", delay_s=0.25, on_turn=[2]).run(logs=tmp_path)
-    waits = [next(each.trial.history.of(ValuesDrawn))[1].values["turn 2.after"] for each in result.rulings]
+    waits = [next(each.trial.history.find_events(ValuesDrawn))[1].values["turn 2.after"] for each in result.rulings]
     assert len(set(waits)) == 3
     assert all(60 <= wait <= 7200 for wait in waits)
     for ruling, wait in zip(result.rulings, waits, strict=True):
         assert str(ruling.state) == "passed"
         assert abs(ruling.trial.seconds - wait - 0.25) < 1e-3
-    assert [event.twin_s for _, event in History.read(tmp_path / "latest").of(PromptStarted)] == [None] * 3
+    assert [event.twin_s for _, event in History.read(tmp_path / "latest").find_events(PromptStarted)] == [None] * 3
     assert [each.trial.seconds for each in made.run(jobs=2).results[0].rulings][:1] == [round(waits[0], 6)]
 
 
@@ -139,7 +139,7 @@ def test_the_level_and_the_budget_are_drawn() -> None:
     (scenario,) = made.check()
     seen = set()
     for number in range(40):
-        drawn = scenario.drawn(1, number)
+        drawn = scenario.draw_plan(1, number)
         chances = {each.chance for each in drawn.injections if each.name.startswith("level network")}
         (budget,) = (each for each in drawn.injections if each.name == "budget")
         assert budget.choices[0].params["calls_max"] == drawn.values["budget.calls_max"]
@@ -154,6 +154,11 @@ def test_an_operation_waits_for_a_drawn_time() -> None:
     made = lab.scenario("o").reads(order).call("order", {"number": 1}).set(trials=4)
     (result,) = made.call("order", {"number": 2}, after={"choices": [5, 9]}).run()
     assert {each.trial.seconds for each in result.rulings} == {5, 9}
+
+
+@pytest.mark.parametrize("calls", [[{"choices": [*range(1, 11)]}] * 2, [{"choices": [*range(1, 101)]}]])
+def test_a_hundred_values_may_be_drawn_from(calls: list[Any]) -> None:
+    assert asked().set(faults=[{"fault": "latency", "target": "order", "calls": calls}]).check()
 
 
 @pytest.mark.parametrize(

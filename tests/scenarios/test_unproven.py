@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.scenarios.tell import to_plain
+from chaoslab.scenarios.tell import result_to_json
 from chaoslab.surfaces.pytest_plugin import Chaos
 
 SAYS = {"*": {"undone": "could not"}}
@@ -56,7 +56,7 @@ def test_unknown_trials_are_told_and_not_fatal() -> None:
     found = result(evasive, SOMETIMES)
     unknown = sum(ruling.trial.outcome is lab.Outcome.UNKNOWN for ruling in found.rulings)
     assert unknown
-    data = to_plain(found)
+    data = result_to_json(found)
     assert (data["state"], data["passed"], data["open"], data["why"]) == ("passed", 100 - unknown, unknown, "")
     assert data["open_as"] == {"unknown": unknown}
 
@@ -70,7 +70,10 @@ def test_work_left_undone_of_which_no_word_tells_proves_nothing_although_an_asse
     undone = [ruling for ruling in found.rulings if ruling.trial.verdict.world == "left undone"]
     assert 0 < len(undone) < 20
     assert {str(ruling.state) for ruling in undone} == {"invalid"}
-    assert (str(found.state), found.invalid.split(":")[0]) == ("invalid", f"{len(undone)} of 20 trials prove nothing")
+    assert (str(found.state), found.unproven_reason.split(":")[0]) == (
+        "invalid",
+        f"{len(undone)} of 20 trials prove nothing",
+    )
 
 
 def test_a_scenario_of_which_nothing_is_known_proves_nothing() -> None:
@@ -86,9 +89,9 @@ def test_a_scenario_is_invalid_if_more_of_its_trials_are_than_the_stated_share(k
     found = result(gives_up, SOMETIMES, MUST, **keys)
     invalid = sum(ruling.trial.outcome is lab.Outcome.INVALID for ruling in found.rulings)
     assert 0 < invalid <= 5
-    assert to_plain(found)["state"] == state
-    assert to_plain(found)["open"] == invalid
-    assert to_plain(found)["open_as"] == {"invalid": invalid}
+    assert result_to_json(found)["state"] == state
+    assert result_to_json(found)["open"] == invalid
+    assert result_to_json(found)["open_as"] == {"invalid": invalid}
     assert state == "passed" or found.reasons[0].startswith(f"{invalid} of 100 trials prove nothing: ")
 
 

@@ -78,7 +78,7 @@ def test_a_hard_budget_refuses_and_a_soft_one_lets_pass() -> None:
 def test_a_budget_does_not_stand_for_the_faults_that_were_not_met() -> None:
     made = refunding(2).fresh(careful).set(faults=[{"fault": "lost_reply", "target": "refund", "chance": 1e-9}])
     (result,) = made.budget(calls=1).run()
-    assert result.invalid == "no trial met a fault (lost_reply on refund)"
+    assert result.unproven_reason == "no trial met a fault (lost_reply on refund)"
 
 
 def test_an_objective_is_over_all_trials() -> None:
@@ -93,4 +93,4 @@ def test_an_objective_is_over_all_trials() -> None:
     assert f"slo(share=0.95, within_s=31536000.0, tool='refund'): {good} of 10 calls were good" in str(missed)
     assert str(missed.results[0].state) == "failed"
     (nothing,) = made.slo(0.95, tool="search").run()
-    assert (str(nothing.state), nothing.invalid.endswith("there was no such call")) == ("invalid", True)
+    assert (str(nothing.state), nothing.unproven_reason.endswith("there was no such call")) == ("invalid", True)

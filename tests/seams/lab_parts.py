@@ -21,7 +21,7 @@ from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Plan
-from chaoslab.model.prices import cost_usd
+from chaoslab.model.prices import compute_cost_usd
 from chaoslab.proxy_manager.arming import Places
 from chaoslab.proxy_manager.manager import Manager
 from chaoslab.record.history import History
@@ -29,7 +29,7 @@ from chaoslab.record.log import LogLost
 from chaoslab.record.runs import Run
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import Lanes
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests.waiting import DEADLINE_S as DEADLINE_S
@@ -207,9 +207,9 @@ class Bench:
 
     def history(self) -> History:
         """The logged records, once every lane that was used is healed."""
-        control = Control(self.state)
+        control = ControlDatabase(self.state)
         try:
-            eventually(lambda: not control.pending([self.run.name]))
+            eventually(lambda: not control.list_pending_calls([self.run.name]))
         finally:
             control.close()
         eventually(lambda: not self.manager.status()["lanes"])
@@ -265,19 +265,21 @@ async def bench(
         open_run(state, run.name, plan, sites)
         lanes = Lanes(state, run.name, clock=system, healthy=lambda: asyncio.to_thread(manager.health))
         stack.callback(lanes.close)
-        info = stack.enter_context(run.log("info"))
+        info = stack.enter_context(run.open_log("info"))
         toxiproxy = stack.enter_context(ToxiproxyServer(url))
-        seam = HttpSeam(plan=plan, targets=targets, lanes=lanes, log=info, clock=system, price=cost_usd, tls=tls)
+        seam = HttpSeam(
+            plan=plan, targets=targets, lanes=lanes, log=info, clock=system, price=compute_cost_usd, tls=tls
+        )
         async with httpx.AsyncClient(transport=seam, timeout=None) as client:
             yield Bench(run, seam, manager, toxiproxy, client, state)
 
 
 def open_run(state: Path, run: str, plan: Plan, sites: Mapping[str, str]) -> None:
     """Asks for the run's lanes and waits for them."""
-    control = Control(state)
+    control = ControlDatabase(state)
     try:
-        control.open_run(run, plan=plan.to_json(), targets=sites)
-        eventually(lambda: control.run_state(run)[0] != "asked")
-        assert control.run_state(run) == ("ready", "")
+        control.request_run_setup(run, plan=plan.to_json(), targets=sites)
+        eventually(lambda: control.get_run_state(run)[0] != "asked")
+        assert control.get_run_state(run) == ("ready", "")
     finally:
         control.close()

@@ -84,23 +84,23 @@ def page() -> str:
     return f"""# What the SDKs do with each fault
 
 Each fault hits every request to the model. A cell is the exception that the caller gets, or the outcome if there is
-none, and the number of requests that the model's API saw: each SDK asks three times at most. The synchronous and the
-asynchronous client do the same. The clients have a timeout of 20 s, and nothing else is changed.
+none, and the number of requests that the model's API saw: each SDK tries three times at most. Synchronous and
+asynchronous clients do the same. The clients have a timeout of 20 s, and are otherwise as they come.
 
-A test runs each cell against groq 0.37, openai 3.54 and anthropic 2.12 in virtual time, and holds this page to what it
-sees.
+A test runs each cell against groq 0.37, openai 3.54 and anthropic 2.12 in virtual time, and compares it with
+this page.
 
 {_table("whole")}
-With `stream=True` the refusals are the same, up to the first event. After it no SDK asks again, and the exception comes
-where the stream is read:
+With `stream=True` errors up to the first event are the same. After it no SDK retries, and the exception is raised where
+the stream is read:
 
 {_table("streamed")}
-- A `timeout` of the client is for each wait, so a stream that goes on slowly never meets it.
-- `timeout_before_effect` is the model that never answers; there is no other fault for it. After `lost_reply` the model
-  has worked, and its tokens are paid for.
-- `AttributeError` is the caller's own: the SDK returns the page of HTML as a text.
-- HTML, or nothing, in place of a stream is an answer without a word, and no exception.
-- `cut` and `early_stop` raise nothing. The missing `finish_reason` or `stop_reason` tells of a `cut`; `early_stop` has
+- A client's `timeout` limits each wait, so a slow stream that keeps coming never exceeds it.
+- `timeout_before_effect` is a model that never answers. After `lost_reply` the model has done its work, and its tokens
+  are paid for.
+- `AttributeError` is raised in the caller's code: the SDK returns the HTML page as text.
+- HTML or nothing in place of a stream gives an empty answer and no exception.
+- `cut` and `early_stop` raise nothing. A `cut` shows in the missing `finish_reason` or `stop_reason`; `early_stop` has
   the usual one.
 """
 

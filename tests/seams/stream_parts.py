@@ -14,7 +14,7 @@ from chaoslab.core.exchange import Failure, Observation, Reply
 from chaoslab.core.fault import Fault
 from chaoslab.core.pipe import Pipe
 from chaoslab.core.stream import Streamed, WatchedPipe
-from chaoslab.seams.http._streamed import Body
+from chaoslab.seams.http._streamed import StreamedBody
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.faults.fault_parts import Target, meet
@@ -45,7 +45,7 @@ class Timetable:
     def __hash__(self) -> int:
         return id(self)
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         assert not self.closed, "it is read after it was closed"
         if self.every_s:
             await asyncio.sleep(self.every_s)
@@ -109,7 +109,7 @@ def read(source: Timetable, *pipes: Pipe, stops_after: int | None = None, on: Ca
 
     async def main() -> None:
         began_s = system.monotonic()
-        body = Body(
+        body = StreamedBody(
             reply,
             clock=system,
             began_s=began_s,
@@ -128,5 +128,5 @@ def read(source: Timetable, *pipes: Pipe, stops_after: int | None = None, on: Ca
         await body.aclose()
 
     with Patches():
-        World(1, now=datetime.fromisoformat(NOW)).run_async(main)
+        World(1, now=datetime.fromisoformat(NOW)).run_program_async(main)
     return notes

@@ -27,7 +27,7 @@ async def find(words: str) -> str:
 
 
 def evidence(trial: lab.Trial) -> list[str]:
-    return [event.evidence for _, event in trial.history.of(FaultWitnessed)]
+    return [event.evidence for _, event in trial.history.find_events(FaultWitnessed)]
 
 
 def run(agent: Any, *faults: Any, read: Any = search) -> lab.Trial:
@@ -88,9 +88,11 @@ async def impatient(_: str) -> str:
 @pytest.mark.parametrize("masked", ["empty_response", "malformed_json", "tool_error", "redelivery"])
 def test_a_fault_that_another_one_kept_from_a_caller_who_gave_up_is_masked(masked: str) -> None:
     trial = run(impatient, lab.inject("lost_reply", "slowly"), lab.inject(masked, "slowly"), read=slowly)
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == ["lost_reply"]
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == ["lost_reply"]
     assert trial.outcome is lab.Outcome.CORRECT
-    assert [(event.fault, event.masked_by) for _, event in trial.history.of(FaultHealed)] == [(masked, "lost_reply")]
+    assert [(event.fault, event.masked_by) for _, event in trial.history.find_events(FaultHealed)] == [
+        (masked, "lost_reply")
+    ]
     assert unmet(trial.history) == [Unmet(masked, "its call was cancelled first", 1)]
     assert EveryFaultWitnessed().check(FinishedTrial(trial.history, trial.key, trial.verdict)) is None
 
@@ -106,7 +108,7 @@ def test_a_fault_that_none_held_back_and_nobody_met_makes_the_trial_invalid(met:
 
     short = [lab.inject(name, "slowly", delay_s=delay_s) for name, delay_s in met.items()]
     trial = run(agent, *short, lab.inject("redelivery", "slowly"), read=slowly)
-    assert {event.fault for _, event in trial.history.of(FaultWitnessed)} == met.keys()
-    assert list(trial.history.of(FaultHealed)) == []
+    assert {event.fault for _, event in trial.history.find_events(FaultWitnessed)} == met.keys()
+    assert list(trial.history.find_events(FaultHealed)) == []
     assert trial.outcome is lab.Outcome.INVALID
     assert trial.why == "redelivery was injected on slowly 1.1, and the call was over before its caller met it"

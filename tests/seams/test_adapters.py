@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.core.events import FaultWitnessed
+from chaoslab.core.events import Effect, FaultWitnessed
 from chaoslab.seams import adapters
 from tests.plugin_parts import installed
 
@@ -78,14 +78,45 @@ def test_a_package_of_somebody_else_brings_a_framework(tmp_path: Path) -> None:
     with installed(tmp_path, OURS, fault="gremlin", head="", group="seams.adapters"):
         trial = lab.run(Robot(gadget), "now", tools=[gadget], faults=faults)
         assert trial.answer.text == trial.said == "now: 503"
-        assert [(e.target, e.fault) for _, e in trial.history.of(FaultWitnessed)] == [("triple", "tool_error")]
+        assert [(e.target, e.fault) for _, e in trial.history.find_events(FaultWitnessed)] == [("triple", "tool_error")]
         assert (gadget.work, real.__code__) == (real, code)
         with pytest.raises(TypeError) as refused:
             lab.run(Thought("x"), "now", tools=[gadget])
-        assert str(refused.value) == "agent is a Thought: it should be a callable, or a robot, or a LangChain Runnable"
+        assert str(refused.value).startswith("agent is a Thought: it should be a callable, or a robot, or a LangChain ")
     with pytest.raises(TypeError) as refused:
         lab.run(Robot(gadget), "now", tools=[])
-    assert str(refused.value) == "agent is a Robot: it should be a callable, or a LangChain Runnable"
+    assert str(refused.value) == (
+        "agent is a Robot: it should be a callable, or a LangChain Runnable, or an OpenAI Agents Agent, "
+        "or a Pydantic AI Agent"
+    )
+
+
+def pay_back(order: int) -> str:
+    """Refunds an order."""
+    return f"refunded {order}"
+
+
+def make_openai_agent() -> Any:
+    from agents import Agent, function_tool
+
+    return Agent(name="clerk", instructions="Do what is asked.", tools=[function_tool(pay_back)])
+
+
+def make_pydantic_agent() -> Any:
+    from pydantic_ai import Agent
+
+    return Agent("openai:gpt-5", instructions="Do what is asked.", tools=[pay_back])
+
+
+@pytest.mark.parametrize("make", [make_openai_agent, make_pydantic_agent])
+def test_an_agent_of_a_framework_is_asked_without_a_function_around_it(
+    make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    model = lab.scripted([lab.call("pay_back", order=17), "Order 17 is refunded."])
+    trial = lab.run(lab.fresh(make), "Refund order 17.", tools=[pay_back], services={"api.openai.com": model})
+    assert (trial.answer, str(trial.outcome)) == ("Order 17 is refunded.", "correct")
+    assert [event.effect for _, event in trial.history.find_events(Effect)] == ["pay_back"]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +208,7 @@ def within(call: Any, module: str) -> Any:
 def test_a_framework_s_tool_is_read_whether_it_is_installed_or_not(
     tool: Any, name: str | None, functions: list[Any] | None, hidden: set[str]
 ) -> None:
-    adapter = adapters.adapter_of_tool(tool)
+    adapter = adapters.find_tool_adapter(tool)
     if name is None:
         assert adapter is None or adapter.tools == "the object"
         return
@@ -193,12 +224,12 @@ def test_a_function_that_a_framework_wraps_is_the_user_s() -> None:
         return lambda order: refund(order)
 
     tool = within(functools.wraps(refund)(theirs_of_ag2()), "ag2.tools")
-    adapter = adapters.adapter_of_tool(tool)
+    adapter = adapters.find_tool_adapter(tool)
     assert adapter is not None
     assert [each.__name__ for each in adapter.functions(tool)] == ["refund"]
     own = type("BaseTool", (), {"__module__": "crewai.tools", "_run": lambda self: self, "func": None, "name": "x"})()
     structured = of("crewai.tools.structured", "CrewStructuredTool", name="r", func=own._run, args_schema=MODEL)
-    crew = adapters.adapter_of_tool(structured)
+    crew = adapters.find_tool_adapter(structured)
     assert crew is not None
     assert list(crew.functions(structured)) == [own._run]
     vars(own)["func"] = refund

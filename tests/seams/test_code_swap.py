@@ -1,4 +1,4 @@
-"""A function is swapped in place: whoever holds it calls the stand-in, and nothing else about it changes."""
+"""A function is swapped in place: whoever holds it calls the fake, and nothing else about it changes."""
 
 import asyncio
 import functools
@@ -13,8 +13,8 @@ from pydantic import validate_call
 
 import chaoslab as lab
 from chaoslab.seams.functions import code_swap
-from chaoslab.seams.functions.inside import enclosed
-from chaoslab.seams.functions.references import is_installed
+from chaoslab.seams.functions.inside import find_enclosed_function
+from chaoslab.seams.functions.references import is_library_module
 
 
 def refund(order: int, *, amount: float = 1.0) -> str:
@@ -23,7 +23,7 @@ def refund(order: int, *, amount: float = 1.0) -> str:
 
 
 def doubled(real: Callable[..., Any]) -> Callable[..., Any]:
-    """A stand-in that calls what it replaces, and tells that it was there."""
+    """A fake that calls what it replaces, and tells that it was there."""
 
     def stand_in(*args: Any, **kwargs: Any) -> str:
         return f"<{real(*args, **kwargs)}>"
@@ -255,7 +255,7 @@ def test_threads_may_call_it_while_it_is_swapped() -> None:
     [("json.decoder", True), ("chaoslab.any", True), ("pytest", True), (__name__, False), ("no", False)],
 )
 def test_a_module_of_python_the_lab_or_a_package_is_none_of_the_user_s(module: str, there: bool) -> None:
-    assert is_installed(module) is there
+    assert is_library_module(module) is there
 
 
 def test_a_function_is_found_in_its_decorators_but_for_the_labs_own() -> None:
@@ -268,6 +268,10 @@ def test_a_function_is_found_in_its_decorators_but_for_the_labs_own() -> None:
 
         return outer
 
-    assert code_swap.find_innermost(around(around(refund))) is enclosed(around(around(refund))) is refund
+    assert (
+        code_swap.find_inner_function(around(around(refund)))
+        is find_enclosed_function(around(around(refund)))
+        is refund
+    )
     of_lab = around(code_swap.can_swap)
-    assert code_swap.find_innermost(of_lab) is of_lab
+    assert code_swap.find_inner_function(of_lab) is of_lab

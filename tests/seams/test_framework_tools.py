@@ -15,7 +15,7 @@ from langchain_core.tools import tool as langchain_tool
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, FaultWitnessed
-from chaoslab.execution.agents.functions import name_of
+from chaoslab.execution.agents.functions import get_function_name
 
 if TYPE_CHECKING:
     import pydantic_ai
@@ -150,7 +150,7 @@ def test_a_tool_object_is_seen_named_and_broken(make: Any, function: Callable[..
         except Exception as error:  # noqa: BLE001 - each framework has its own way
             return f"failed: {error}"
 
-    name = name_of(tool)
+    name = get_function_name(tool)
     assert name == function.__name__
     trial = lab.run(agent, "go", tools=[tool])
     wanted = {"effect": name, "order": 17} | ({"amount": 1.0} if function is refund else {})
@@ -158,7 +158,7 @@ def test_a_tool_object_is_seen_named_and_broken(make: Any, function: Callable[..
     assert trial.answer.startswith("refunded 17")
 
     lost = lab.run(agent, "go", tools=[tool], faults=[lab.inject("lost_reply", name)])
-    assert [event.fault for _, event in lost.history.of(FaultWitnessed)] == ["lost_reply"]
+    assert [event.fault for _, event in lost.history.find_events(FaultWitnessed)] == ["lost_reply"]
     assert (lost.effects, lost.seconds) == ([wanted], 30)
     assert "refunded" not in lost.answer
     assert function.__code__ is code
@@ -197,7 +197,7 @@ def test_a_function_may_be_given_in_place_of_the_tool_that_holds_it() -> None:
 
     trial = lab.run(agent, "go", tools=[refund], faults=[lab.inject("latency", "refund", delay_s=2)])
     assert (trial.effects, trial.seconds) == ([{"effect": "refund", "order": 17, "amount": 1.0}], 2)
-    assert [event.ok for _, event in trial.history.of(CallFinished)] == [True]
+    assert [event.ok for _, event in trial.history.find_events(CallFinished)] == [True]
 
 
 def test_an_object_of_no_known_framework_is_refused_with_what_to_give() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.base.identity import Request, Requests, TrialId, canonical, request_id
+from chaoslab.base.identity import Request, Requests, TrialId, canonical, make_request_id
 from chaoslab.base.jsonable import BITS_MAX, render_brief, to_jsonable
 from chaoslab.core.events import (
     REPLY_MAX,
@@ -120,11 +120,11 @@ def test_each_fault_is_met_at_its_moment_witnessed_and_its_effect_counted(
     (result, took_s), trial = met_by(function, lab.inject(fault, name, **params))
     assert took_s == seconds
     assert (type(result) is error) if error else isinstance(result, dict)
-    assert len(list(trial.history.of(Effect))) == effects
+    assert len(list(trial.history.find_events(Effect))) == effects
     told = (FaultScheduled, FaultInjected, FaultWitnessed)
     met = [record.event for record in trial.history.records if isinstance(record.event, told)]
     assert [(type(event), event.fault) for event in met] == [(kind, fault) for kind in told]
-    (finished,) = [event for _, event in trial.history.of(CallFinished)]
+    (finished,) = [event for _, event in trial.history.find_events(CallFinished)]
     assert (finished.ok, finished.duration_s, finished.status) == (error is None, seconds, params.get("status"))
     assert finished.error == (NAMED[error] if error else None)
     assert finished.via == ("function" if effects else "none")
@@ -135,7 +135,7 @@ def test_a_tool_error_says_its_status_in_words() -> None:
     (error, _), trial = met_by(refund, lab.inject("tool_error", "refund", status=429))
     assert isinstance(error, lab.ToolError)
     assert (error.status, error.message, str(error)) == (429, "Too Many Requests", "429 Too Many Requests")
-    assert [event.status for _, event in trial.history.of(CallFinished)] == [429]
+    assert [event.status for _, event in trial.history.find_events(CallFinished)] == [429]
 
 
 def test_a_wrong_value_is_another_than_the_function_gave_and_leaves_that_alone() -> None:
@@ -163,7 +163,7 @@ def test_a_soft_budget_writes_down_each_call_beyond_it_and_lets_it_pass() -> Non
     soft = lab.inject("budget", "refund", calls_max=2, mode="soft")
     trial = lab.run(lambda _: [refund(n)["order"] for n in range(4)], "go", tools=[refund], faults=[soft], facts=[])
     assert trial.answer == [0, 1, 2, 3]
-    assert [(b.limit, b.spent, b.allowed, b.mode) for _, b in trial.history.of(Budget)] == [
+    assert [(b.limit, b.spent, b.allowed, b.mode) for _, b in trial.history.find_events(Budget)] == [
         ("calls", 2, 2, "soft"), ("calls", 3, 2, "soft"),
     ]  # fmt: skip
 
@@ -204,10 +204,10 @@ def test_what_the_function_raises_passes_as_the_very_object_and_is_written_down(
         trial = lab.run(agent, "go", tools=[broken], faults=faults, effects=[])
         assert [found is error for found in caught] == [True, True]
         assert (error.__cause__, error.__context__, error.__suppress_context__) == (None, None, False)
-        finished = [event for _, event in trial.history.of(CallFinished)]
+        finished = [event for _, event in trial.history.find_events(CallFinished)]
         found = [(f.request, f.attempt, f.ok, f.error) for f in finished]
         assert found == [(1, 1, False, told), (1, 2, False, told)]
-        assert not list(trial.history.of(FaultInjected))
+        assert not list(trial.history.find_events(FaultInjected))
         assert trial.effects == []
 
 
@@ -221,7 +221,7 @@ def test_the_same_wish_after_a_failure_is_the_next_attempt_and_after_an_answer_a
 
     for faults in ([lab.inject("lost_reply", "refund", calls=[1])], []):
         trial = lab.run(agent, "go", tools=[refund], faults=faults, effects=[])
-        numbers = [(call.request, call.attempt) for _, call in trial.history.of(CallStarted)]
+        numbers = [(call.request, call.attempt) for _, call in trial.history.find_events(CallStarted)]
         assert numbers == [(1, 1)] + [(1, 2)] * bool(faults) + [(2, 1), (3, 1), (4, 1)]
 
 
@@ -266,7 +266,7 @@ def test_what_an_outer_fault_masks_is_never_rolled() -> None:
     with pytest.warns(lab.NothingHit, match="'latency on refund' hit nothing"):
         both = lab.run(lambda _: refund(1), "go", tools=[refund], faults=faults, effects=[])
     for history in (trial.history, both.history):
-        assert [event.rolled for _, event in history.of(CallFinished)] == [["tool_error on refund"]]
+        assert [event.rolled for _, event in history.find_events(CallFinished)] == [["tool_error on refund"]]
 
 
 def test_arguments_of_any_type_are_told_in_plain_words_as_they_were_when_called() -> None:
@@ -282,7 +282,7 @@ def test_arguments_of_any_type_are_told_in_plain_words_as_they_were_when_called(
 
     for faults in ([], [lab.inject("latency", "order", delay_s=1.0)]):
         trial = lab.run(agent, "go", tools=[order], faults=faults, effects=[])
-        first, second = [event.arguments for _, event in trial.history.of(CallStarted)]
+        first, second = [event.arguments for _, event in trial.history.find_events(CallStarted)]
         assert first == {
             "basket": f"a {__name__}.{Basket.__qualname__}", "items": ["a"], "more": [1, 2], "colours": [2, 3],
         }  # fmt: skip
@@ -295,7 +295,7 @@ def test_an_argument_given_by_name_is_told_as_it_was_when_called() -> None:
         return basket
 
     trial = lab.run(lambda _: order(17, items=["a"]), "go", tools=[order], effects=[])
-    assert [event.arguments for _, event in trial.history.of(CallStarted)] == [{"basket": 17, "items": ["a"]}]
+    assert [event.arguments for _, event in trial.history.find_events(CallStarted)] == [{"basket": 17, "items": ["a"]}]
 
 
 @pytest.mark.parametrize("faults", [[], [lab.inject("latency", "refund_soon", delay_s=2.0)]])
@@ -310,7 +310,7 @@ def test_a_call_that_the_agent_gives_up_is_cancelled_and_no_error_of_the_functio
 
     trial = lab.run(agent, "go", tools=[refund_soon], faults=faults, effects=[])
     assert trial.answer == "given up"
-    assert [(end.ok, end.error, end.duration_s) for _, end in trial.history.of(CallFinished)] == [
+    assert [(end.ok, end.error, end.duration_s) for _, end in trial.history.find_events(CallFinished)] == [
         (False, "cancelled", 0.2)
     ]
 
@@ -332,7 +332,7 @@ def test_a_call_with_more_than_its_function_takes_is_told_as_it_was_made() -> No
         return "refused"
 
     trial = lab.run(agent, "go", tools=[refund], effects=[])
-    assert [event.arguments for _, event in trial.history.of(CallStarted)] == [
+    assert [event.arguments for _, event in trial.history.find_events(CallStarted)] == [
         {"argument 1": 17, "argument 2": 5.0, "amount": 6.0}
     ]
 
@@ -344,7 +344,7 @@ def test_what_the_dice_spare_is_told_with_the_dice_that_were_rolled_and_counted_
 
     spared = [lab.inject(fault, "refund", chance=1e-9) for fault in ("tool_error", "latency")]
     trial = lab.run(agent, "go", tools=[refund], faults=spared, effects=[])
-    ended = [event for _, event in trial.history.of(CallFinished)]
+    ended = [event for _, event in trial.history.find_events(CallFinished)]
     assert [(event.request, event.attempt, event.ok) for event in ended] == [(1, 1, True), (2, 1, True), (3, 1, True)]
     assert {tuple(event.rolled) for event in ended} == {("tool_error on refund", "latency on refund")}
     run = trial.history.records[0].run
@@ -353,7 +353,9 @@ def test_what_the_dice_spare_is_told_with_the_dice_that_were_rolled_and_counted_
         ({"order": 17, "amount": 30.0}, 2),
         ({"order": 18, "amount": 30.0}, 1),
     ]
-    assert [e.request_id for e in ended] == [request_id(f"{run}.p1.r1", "refund", wish, nth) for wish, nth in wanted]
+    assert [e.request_id for e in ended] == [
+        make_request_id(f"{run}.p1.r1", "refund", wish, nth) for wish, nth in wanted
+    ]
 
 
 ODD = [
@@ -389,10 +391,10 @@ def test_calls_are_one_request_exactly_if_their_arguments_are_one_text_in_json(r
         ways = [((left, right), {}), ((left,), {"right": right}), ((), {"right": right, "left": left})]
         for args, kwargs in [*ways, *([((left,), {})] if type(right) is int and right == 1 else [])]:
             made = CallRecord(function, args, kwargs)
-            number = made.place_among(requests, 0.0)[0]
+            number = made.assign_request_number(requests, 0.0)[0]
             made.ok = False  # so that the next one is a retry
-            made.ended(requests)
-            found.setdefault(canonical(made.arguments()), set()).add(number)
+            made.end_attempt(requests)
+            found.setdefault(canonical(made.get_logged_arguments()), set()).add(number)
     assert max(map(len, found.values())) == 1
     assert len({number for numbers in found.values() for number in numbers}) == len(found) > len(ODD)
 
@@ -403,13 +405,13 @@ def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
     meeting = threading.Barrier(2)
 
     class Crossing(Requests):
-        def numbered(self, *args: Any, **options: Any) -> Request:
+        def find_or_create_by_intent(self, *args: Any, **options: Any) -> Request:
             self._cross("numbered")
-            return super().numbered(*args, **options)
+            return super().find_or_create_by_intent(*args, **options)
 
-        def answered(self, request: Request) -> None:
+        def mark_answered(self, request: Request) -> None:
             self._cross("answered")
-            super().answered(request)
+            super().mark_answered(request)
 
         def _cross(self, here: str) -> None:
             """Lets another thread catch up within the numbering, if it can."""
@@ -420,14 +422,14 @@ def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
     plan = Plan(1, (Injection("wire", (Choice("latency"),), ("double",), chance=1e-9),))
     seam = FunctionSeam(plan, timeout_s=1.0)
     book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
-    seam.begin(book)
+    seam.begin_trial(book)
     book.requests = Crossing(book.trial)
-    double = seam.stand_in(WrappedFunction("double", lambda n: 2 * n, effect=False))
+    double = seam.make_stand_in(WrappedFunction("double", lambda n: 2 * n, effect=False))
     results: list[int] = []
     together(*(partial(lambda n: results.append(double(n)), n) for n in (1, 2)))
     assert meeting.broken  # the first waited in vain
     assert sorted(results) == [2, 4]
-    assert sorted(call.request for _, call in book.history.of(CallFinished)) == [1, 2]
+    assert sorted(call.request for _, call in book.history.find_events(CallFinished)) == [1, 2]
 
 
 def test_what_the_dice_spare_fails_and_is_tried_again_as_one_request() -> None:
@@ -446,7 +448,7 @@ def test_what_the_dice_spare_fails_and_is_tried_again_as_one_request() -> None:
             return flaky(17)
 
     trial = lab.run(agent, "go", tools=[flaky], faults=[lab.inject("latency", "flaky", chance=1e-9)], effects=[])
-    ended = [event for _, event in trial.history.of(CallFinished)]
+    ended = [event for _, event in trial.history.find_events(CallFinished)]
     found = [(e.request, e.attempt, e.ok, e.error) for e in ended]
     assert found == [(1, 1, False, "ConnectionError: busy"), (1, 2, True, None)]
 
@@ -467,8 +469,8 @@ def test_what_a_fault_changed_and_what_its_caller_got_is_written_down(
     function: Callable[..., Any], fault: str, params: dict[str, Any], changed: str, reply: str
 ) -> None:
     _, trial = met_by(function, lab.inject(fault, function.__name__, **params))
-    assert [event.changed for _, event in trial.history.of(FaultWitnessed)] == [changed]
-    assert [event.reply for _, event in trial.history.of(CallFinished)] == [reply]
+    assert [event.changed for _, event in trial.history.find_events(FaultWitnessed)] == [changed]
+    assert [event.reply for _, event in trial.history.find_events(CallFinished)] == [reply]
 
 
 class Account:
@@ -494,7 +496,7 @@ def test_what_a_function_returned_is_written_down_bounded(value: Any, told: str,
         return value
 
     trial = lab.run(lambda _: bool(look()), "go", reads=[look], faults=faults, facts=[], world=world)
-    assert [event.reply for _, event in trial.history.of(CallFinished)] == [told]
+    assert [event.reply for _, event in trial.history.find_events(CallFinished)] == [told]
 
 
 def test_a_reply_is_told_as_it_was_when_it_was_given() -> None:
@@ -506,7 +508,7 @@ def test_a_reply_is_told_as_it_was_when_it_was_given() -> None:
         return "done"
 
     trial = lab.run(agent, "go", reads=[look], facts=[])
-    assert [event.reply for _, event in trial.history.of(CallFinished)] == ['{"price": 30}']
+    assert [event.reply for _, event in trial.history.find_events(CallFinished)] == ['{"price": 30}']
 
 
 def test_a_log_holds_none_of_the_objects_that_were_returned() -> None:
@@ -525,7 +527,7 @@ def test_a_log_holds_none_of_the_objects_that_were_returned() -> None:
     gc.collect()
     lists = [thing for thing in gc.get_objects() if type(thing) is list and len(thing) == 2]
     assert [held for held in lists if type(held[0]) is Big] == []
-    assert {len(event.reply) for _, event in trial.history.of(CallFinished)} == {REPLY_MAX}
+    assert {len(event.reply) for _, event in trial.history.find_events(CallFinished)} == {REPLY_MAX}
 
 
 def test_a_pace_is_asked_again_when_the_calls_that_it_gave_are_made() -> None:
@@ -542,11 +544,11 @@ def test_a_pace_is_asked_again_when_the_calls_that_it_gave_are_made() -> None:
 
     async def notes() -> None:
         for n in range(5):
-            await seam.stand_in(WrappedFunction("note_soon", note_soon, effect=False))(n)
+            await seam.make_stand_in(WrappedFunction("note_soon", note_soon, effect=False))(n)
 
     seam.pace = pace
     asyncio.run(notes())
-    note = seam.stand_in(WrappedFunction("note", done.append, effect=False))
+    note = seam.make_stand_in(WrappedFunction("note", done.append, effect=False))
     for n in range(5):
         note(n)
     assert asked == [0, 2, 4, 6, 8]
@@ -593,15 +595,15 @@ def test_what_is_sent_to_another_process_is_told_there_as_it_would_be_here(chanc
     wire = () if chance is None else (Injection("wire", (Choice("latency"),), ("double",), chance=chance),)
     seam = FunctionSeam(Plan(1, wire), timeout_s=1.0)
     book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
-    seam.begin(book)
-    double = seam.stand_in(WrappedFunction("double", lambda n: 2 * n, effect=True))
+    seam.begin_trial(book)
+    double = seam.make_stand_in(WrappedFunction("double", lambda n: 2 * n, effect=True))
     assert [double(3), double(3)] == [6, 6]
     with pytest.raises(TypeError):
         double(None)
     sent: TrialLog = pickle.loads(pickle.dumps(book))
     here, there = ([record.event for record in each.history.records] for each in (book, sent))
     assert there == here
-    wished = [request_id(book.trial.header, "double", {"n": n}, nth) for n, nth in ((3, 1), (3, 2), (None, 1))]
+    wished = [make_request_id(book.trial.header, "double", {"n": n}, nth) for n, nth in ((3, 1), (3, 2), (None, 1))]
     assert [event.request_id for event in there if isinstance(event, CallStarted)] == wished
     assert [event.request_id for event in there if isinstance(event, CallFinished)] == wished
 
@@ -702,5 +704,5 @@ def test_two_equal_calls_at_once_are_two_requests_though_a_fault_waits_for_them(
 
     options: dict[str, Any] = {"effects": [], "twin": False, "anyway": True}
     trial = lab.run(agent, "go", tools=[pay], faults=[lab.inject("latency", "pay", calls=[2])], **options)
-    started = [(event.at.request, event.at.attempt) for _, event in trial.history.of(CallStarted)]
+    started = [(event.at.request, event.at.attempt) for _, event in trial.history.find_events(CallStarted)]
     assert started == [(1, 1), (2, 1)]

@@ -8,17 +8,16 @@ from typing import Any
 import httpx
 import pytest
 
-from chaoslab.analysis.measures.intervals import clopper_pearson
+from chaoslab.analysis.measures.intervals import clopper_pearson_interval
 from chaoslab.base.identity import Request, Requests, TrialId
-from chaoslab.config.scenario import from_settings
+from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
-from chaoslab.core.chain import ActiveFault, chain, play
+from chaoslab.core.chain import ActiveFault, nest_flows, run_flow
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply, UserActs
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
-from chaoslab.worlds.virtual.network.in_process_transport import InProcessTransports
 from tests.plan_parts import roll
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import SERVERS, Bench, Heard, bench, said, site
@@ -59,10 +58,10 @@ class Ideal:
         if self.now_s == self.deadline_s:
             raise Failure("timed_out")
 
-    def ahead(self, by_s: float) -> str:  # noqa: ARG002
+    def advance_clock(self, by_s: float) -> str:  # noqa: ARG002
         return ""
 
-    def act_for_user(self, step: UserActs) -> bool:  # noqa: ARG002
+    def perform_user_act(self, step: UserActs) -> bool:  # noqa: ARG002
         return False
 
     def note(self, event: Event) -> None:
@@ -71,9 +70,9 @@ class Ideal:
     async def meet(self, plan: Plan, call: Call) -> tuple[bool, set[str]]:
         """True if this call is answered well, and the faults that its caller witnesses."""
         error, reply = None, None
-        reach = [lambda c, i=i: roll(plan, i, c) for i in plan.candidates(call.target)]
+        reach = [lambda c, i=i: roll(plan, i, c) for i in plan.find_candidates(call.target)]
         try:
-            reply = await play(chain(reach, call, self.active.append), self)
+            reply = await run_flow(nest_flows(reach, call, self.active.append), self)
         except Failure as failure:
             error = failure.kind
         met = set()
@@ -110,7 +109,7 @@ async def really(lab: Bench | virtual_parts.Bench, *, trials: int, requests: int
 
     async def one(trial: TrialId, request: Request) -> None:
         async with gate:
-            with lab.seam.trial(trial):
+            with lab.seam.open_trial(trial):
                 for attempt in (1, 2):
                     try:
                         response = await lab.get(request, attempt=attempt)
@@ -123,13 +122,15 @@ async def really(lab: Bench | virtual_parts.Bench, *, trials: int, requests: int
     for n in range(1, trials + 1):
         trial = TrialId(lab.run.name, n)
         book = Requests(trial)
-        wanted = [book.ask(target, f"look_at_{target}", n) for target in lab.seam.targets for n in range(requests)]
+        wanted = [
+            book.find_or_create(target, f"look_at_{target}", n) for target in lab.seam.targets for n in range(requests)
+        ]
         work += [one(trial, request) for request in wanted]
     await asyncio.gather(*work)
 
 
 def met(history: History, kind: Any) -> set[Met]:
-    return {(str(record.trial), e.target, e.request, e.attempt, e.fault) for record, e in history.of(kind)}
+    return {(str(record.trial), e.target, e.request, e.attempt, e.fault) for record, e in history.find_events(kind)}
 
 
 def ok(_: Heard) -> Reply:
@@ -141,7 +142,7 @@ def check(history: History, planned: set[Met], calls: int) -> None:
     witnessed, armed, injected = (
         met(history, kind) for kind in (events.FaultWitnessed, events.FaultArmed, events.FaultInjected)
     )
-    finished = [e for _, e in history.of(events.CallFinished)]
+    finished = [e for _, e in history.find_events(events.CallFinished)]
     assert witnessed == planned
     assert len(finished) == calls
     on_the_wire = {each for each in witnessed if each[4] in dict(ALL)}
@@ -149,14 +150,14 @@ def check(history: History, planned: set[Met], calls: int) -> None:
     assert witnessed == injected
     assert {each[4] for each in witnessed} == {*dict(ALL), "tool_error", "lost_reply"}
     eligible = sum("wire" in call.rolled for call in finished)
-    interval = clopper_pearson(len(on_the_wire), eligible, confidence=0.999)
+    interval = clopper_pearson_interval(len(on_the_wire), eligible, confidence=0.999)
     assert interval is not None
     assert HARSH.toxic_prob in interval
 
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_what_was_delivered_is_what_was_planned(tmp_path: Path, server: str) -> None:
-    plan, trials, requests = from_settings(HARSH), 12, 11
+    plan, trials, requests = plan_from_settings(HARSH), 12, 11
 
     async def run(url: str, sites: dict[str, str]) -> None:
         async with bench(tmp_path, url, plan, sites, deadline_s=DEADLINE_S) as lab:
@@ -170,15 +171,13 @@ def test_what_was_delivered_is_what_was_planned(tmp_path: Path, server: str) -> 
 
 
 def test_over_a_thousand_calls_in_virtual_time_as_well(tmp_path: Path) -> None:
-    plan, trials, requests = from_settings(HARSH), 35, 11
+    plan, trials, requests = plan_from_settings(HARSH), 35, 11
 
     async def story() -> History:
         targets = ("weather", "search")
         for name in targets:
             virtual_parts.site(name, ok)
-        async with virtual_parts.bench(
-            tmp_path, plan, targets, deadline_s=DEADLINE_S, ways=InProcessTransports()
-        ) as lab:
+        async with virtual_parts.bench(tmp_path, plan, targets, deadline_s=DEADLINE_S) as lab:
             await really(lab, trials=trials, requests=requests, at_once=24)
         return lab.history()
 

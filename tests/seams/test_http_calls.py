@@ -16,8 +16,8 @@ from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager import clean_proxies
-from chaoslab.seams.http.tags import episode
-from chaoslab.seams.services.model import bound_tokens
+from chaoslab.seams.http.tags import get_current_trial_state
+from chaoslab.seams.services.model import validate_token_count
 from chaoslab.wire.lanes import LabDown
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import Bench, bench, embedded, said, site
@@ -43,7 +43,7 @@ def through(
 ) -> None:  # fmt: skip
     async def run(url: str) -> None:
         async with bench(folder, url, plan or Plan(1), {"weather": address}, deadline_s=deadline_s) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 await story(lab)
 
     with embedded() as url:
@@ -51,7 +51,7 @@ def through(
 
 
 def finished(lab: Bench) -> list[events.CallFinished]:
-    return [event for _, event in lab.history().of(events.CallFinished)]
+    return [event for _, event in lab.history().find_events(events.CallFinished)]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_dead_toxiproxy_is_no_fault_of_the_target(tmp_path: Path, monkeypatch:
             lab = await at_work.__aenter__()
         try:
             with (
-                lab.seam.trial(TrialId(lab.run.name, 1)),
+                lab.seam.open_trial(TrialId(lab.run.name, 1)),
                 pytest.raises(LabDown, match="is gone: it did not answer for"),
             ):
                 await lab.get(FIRST)
@@ -121,7 +121,7 @@ def test_a_dead_toxiproxy_is_no_fault_of_the_target(tmp_path: Path, monkeypatch:
 def test_a_wrong_value_is_written_into_the_reply(tmp_path: Path) -> None:
     async def story(lab: Bench) -> None:
         assert (await lab.get(FIRST)).json() == {"main": {"temp": 42}}
-        (witnessed,) = [event for _, event in lab.history().of(events.FaultWitnessed)]
+        (witnessed,) = [event for _, event in lab.history().find_events(events.FaultWitnessed)]
         assert (witnessed.fault, witnessed.injection) == ("wrong_value", "hallucination")
 
     wrong = Choice("wrong_value", 1.0, {"point": 0.0, "factor": 2.0})
@@ -165,12 +165,12 @@ def test_an_address_that_is_no_target_is_not_called(tmp_path: Path) -> None:
 def test_what_a_trial_spends_is_its_own(tmp_path: Path) -> None:
     async def story(lab: Bench) -> None:
         await lab.get(FIRST)
-        assert episode().spent["calls"] == 1
-        with lab.seam.trial(TrialId(lab.run.name, 2)):
-            assert episode().spent["calls"] == 0
+        assert get_current_trial_state().spent["calls"] == 1
+        with lab.seam.open_trial(TrialId(lab.run.name, 2)):
+            assert get_current_trial_state().spent["calls"] == 0
             await lab.get(FIRST)
-        assert episode().spent["calls"] == 1
-        assert [record.trial for record, _ in lab.history().of(events.CallStarted)] == ["p1.r1", "p2.r1"]
+        assert get_current_trial_state().spent["calls"] == 1
+        assert [record.trial for record, _ in lab.history().find_events(events.CallStarted)] == ["p1.r1", "p2.r1"]
 
     with site(lambda _: said({})) as weather:
         through(tmp_path, weather.address, story)
@@ -182,7 +182,7 @@ def logged(folder: Path, answer: Reply, *, plan: Plan | None = None, target: str
     async def story() -> list[Any]:
         virtual_parts.site(target, lambda _: answer)
         async with virtual_parts.bench(folder, plan or Plan(1), (target,)) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 try:
                     if target == "model":
                         await lab.client.post(
@@ -286,7 +286,7 @@ def test_a_key_that_a_service_repeats_is_not_written_down(
     async def story() -> str:
         virtual_parts.site("weather", lambda _: said(words, status))
         async with virtual_parts.bench(tmp_path, Plan(1), ("weather",), secrets=(KEY,), recorded=recorded) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 await lab.get(FIRST)
         return (lab.run.folder / "info.log").read_text()
 
@@ -300,5 +300,5 @@ def test_a_key_that_a_service_repeats_is_not_written_down(
 )
 def test_a_count_of_tokens_is_one_that_a_log_can_hold(said: object, counted: int) -> None:
     """The model's server may say anything."""
-    assert bound_tokens(said) == counted
-    assert type(bound_tokens(said)) is int
+    assert validate_token_count(said) == counted
+    assert type(validate_token_count(said)) is int

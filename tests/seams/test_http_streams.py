@@ -23,9 +23,8 @@ from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.services.app import Wsgi
 from chaoslab.worlds.virtual.machine.machine import Hung
 from chaoslab.worlds.virtual.network._context import world
-from chaoslab.worlds.virtual.network.in_process_transport import InProcessTransports
 from chaoslab.worlds.virtual.network.network import TRIP_S, WINDOW_BYTES
-from chaoslab.worlds.virtual.network.serving import serve
+from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.seams.lab_parts import NOW
@@ -65,7 +64,6 @@ class Run:
         folder: Path,
         *faults: Injection,
         app: Wsgi | None = None,
-        in_bytes: bool = False,
         ask: Callable[..., Any] = by_sdk,
         calls_max: int = CALLS_MAX,
         **of_asking: Any,
@@ -75,13 +73,12 @@ class Run:
         self.history: History
 
         async def main() -> None:
-            serve(world().network, "model", 80, app or create_app(token_s=TOKEN_S))
-            ways = None if in_bytes else InProcessTransports()
-            async with bench(folder, Plan(1, faults), ["model"], deadline_s=DEADLINE_S, ways=ways) as here:
+            serve_application(world().network, "model", 80, app or create_app(token_s=TOKEN_S))
+            async with bench(folder, Plan(1, faults), ["model"], deadline_s=DEADLINE_S) as here:
                 sdk = groq.AsyncGroq(api_key="k", base_url="http://model", http_client=here.client, max_retries=0)
                 if ask is by_chatgroq:
                     of_asking["client"] = here.client
-                with here.seam.trial(TrialId("run", 1, 1)):
+                with here.seam.open_trial(TrialId("run", 1, 1)):
                     try:
                         self.words = await ask(sdk, **of_asking)
                     except (httpx.HTTPError, groq.APIError, ValueError) as error:
@@ -89,10 +86,10 @@ class Run:
                 self.history = here.history()
 
         with Patches():
-            World(1, now=datetime.fromisoformat(NOW), calls_max=calls_max).run_async(main)
+            World(1, now=datetime.fromisoformat(NOW), calls_max=calls_max).run_program_async(main)
 
     def of(self, kind: type[events.Event]) -> list[Any]:
-        return [event for _, event in self.history.of(kind)]
+        return [event for _, event in self.history.find_events(kind)]
 
     @property
     def finished(self) -> CallFinished:
@@ -104,9 +101,8 @@ class Run:
         return [event.evidence for event in self.of(FaultWitnessed)]
 
 
-@pytest.mark.parametrize("in_bytes", [False, True], ids=["handed over", "in bytes"])
-def test_a_word_reaches_the_sdk_when_it_was_sent(tmp_path: Path, in_bytes: bool) -> None:
-    run = Run(tmp_path, in_bytes=in_bytes)
+def test_a_word_reaches_the_sdk_when_it_was_sent(tmp_path: Path) -> None:
+    run = Run(tmp_path)
     words = [word.split()[1] for word in run.words]
     assert run.words == [f"{number * TOKEN_S:.1f} {word}" for number, word in enumerate(words, 1)]
     assert len(words) > 4
@@ -130,9 +126,8 @@ def test_a_whole_answer_has_no_such_times_and_no_such_fields_in_its_line(tmp_pat
     assert "first_byte_s" not in log.read_text()
 
 
-@pytest.mark.parametrize("in_bytes", [False, True], ids=["handed over", "in bytes"])
-def test_an_answer_with_a_damaged_event_is_a_failure(tmp_path: Path, in_bytes: bool) -> None:
-    run = Run(tmp_path, inject("corrupt_chunk", "model", after_events=3), in_bytes=in_bytes)
+def test_an_answer_with_a_damaged_event_is_a_failure(tmp_path: Path) -> None:
+    run = Run(tmp_path, inject("corrupt_chunk", "model", after_events=3))
     assert (run.error, len(run.evidence)) == ("JSONDecodeError", 1)
     assert (run.finished.ok, run.finished.status, run.finished.error) == (False, 200, "status 200, and no JSON")
 
@@ -170,8 +165,7 @@ def test_two_faults_of_streams_meet_one_answer(tmp_path: Path) -> None:
     assert run.finished.duration_s == pytest.approx(2.0, abs=0.01)
 
 
-@pytest.mark.parametrize("in_bytes", [False, True], ids=["handed over", "in bytes"])
-def test_a_reader_that_stops_ends_it_upstream(tmp_path: Path, in_bytes: bool) -> None:
+def test_a_reader_that_stops_ends_it_upstream(tmp_path: Path) -> None:
     sent: list[float] = []
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:  # noqa: ARG001
@@ -184,19 +178,18 @@ def test_a_reader_that_stops_ends_it_upstream(tmp_path: Path, in_bytes: bool) ->
         finally:
             sent.append(-1.0)
 
-    run = Run(tmp_path, app=app, in_bytes=in_bytes, stops_after=3)
+    run = Run(tmp_path, app=app, stops_after=3)
     assert (len(run.words), run.finished.ok, run.finished.error) == (3, False, "cancelled")
     assert (sent[-1], len(sent) <= 6) == (-1.0, True)
 
 
-@pytest.mark.parametrize("in_bytes", [False, True], ids=["handed over", "in bytes"])
-def test_an_application_that_fails_in_the_middle_breaks_the_stream_off(tmp_path: Path, in_bytes: bool) -> None:
+def test_an_application_that_fails_in_the_middle_breaks_the_stream_off(tmp_path: Path) -> None:
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:  # noqa: ARG001
         start_response("200 OK", [("Content-Type", "text/event-stream")])
         yield b'data: {"choices": [{"delta": {"content": "on "}}]}\n\n'
         raise RuntimeError("no more")
 
-    run = Run(tmp_path, app=app, in_bytes=in_bytes)
+    run = Run(tmp_path, app=app)
     assert (run.error, run.finished.error, run.finished.status) == ("RemoteProtocolError", "closed", 200)
 
 
@@ -214,8 +207,7 @@ def test_a_story_that_loses_the_answer_ends_its_stream(tmp_path: Path) -> None:
     assert len(run.evidence) == 1
 
 
-@pytest.mark.parametrize("in_bytes", [False, True], ids=["handed over", "in bytes"])
-def test_an_application_waits_for_a_slow_reader(tmp_path: Path, in_bytes: bool) -> None:
+def test_an_application_waits_for_a_slow_reader(tmp_path: Path) -> None:
     size = 100_000
     part = b'data: {"choices": [{"delta": {"content": "%b"}}]}\n\n' % (b"x" * size)
     sent: list[int] = []
@@ -236,7 +228,7 @@ def test_an_application_waits_for_a_slow_reader(tmp_path: Path, in_bytes: bool) 
             ahead.append(len(sent) - count)
         return [str(count)]
 
-    assert Run(tmp_path, app=app, in_bytes=in_bytes, ask=slowly).words == ["100"]
+    assert Run(tmp_path, app=app, ask=slowly).words == ["100"]
     assert max(ahead) * size < 3 * WINDOW_BYTES, "the client's own buffer takes a window too"
 
 

@@ -73,7 +73,7 @@ def told(
             folder, toxiproxy, plan, {"model": model.address}, deadline_s=deadline_s, urls={"model": url},
             tls=trusting(ours),
         ) as lab:  # fmt: skip
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 await story(lab)
             lab.history()
             assert lab.lanes_left() == []
@@ -90,7 +90,7 @@ async def ask(lab: Bench) -> httpx.Response:
 
 
 def finished(lab: Bench) -> list[events.CallFinished]:
-    return [event for _, event in lab.history().of(events.CallFinished)]
+    return [event for _, event in lab.history().find_events(events.CallFinished)]
 
 
 def test_groqs_own_sdk_reaches_its_model_through_the_proxy(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_lane_keeps_the_name_too(tmp_path: Path, server: str) -> None:
         (call,) = finished(lab)
         assert call.via == "lane"
         assert call.duration_s >= 0.1
-        (witnessed,) = [event.fault for _, event in lab.history().of(events.FaultWitnessed)]
+        (witnessed,) = [event.fault for _, event in lab.history().find_events(events.FaultWitnessed)]
         assert witnessed == "latency"
 
     heard = told(tmp_path, story, plan=poisoned("latency", delay_s=0.1), server=server)
@@ -164,7 +164,7 @@ def test_a_toxic_bites_through_tls(
             await ask(lab)
         (call,) = finished(lab)
         assert call.error in errors
-        assert [event.fault for _, event in lab.history().of(events.FaultWitnessed)] == [fault]
+        assert [event.fault for _, event in lab.history().find_events(events.FaultWitnessed)] == [fault]
 
     deadline_s = 0.6 if errors == {"timed_out"} else HUNG_S
     heard = told(tmp_path, story, plan=poisoned(fault, **params), server=server, deadline_s=deadline_s)

@@ -13,16 +13,16 @@ import httpx
 import pytest
 
 from chaoslab.base.clock import system
-from chaoslab.base.identity import Request, Requests, TrialId, digest
+from chaoslab.base.identity import Request, Requests, TrialId, hash_value
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.limits import Limits
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
-from chaoslab.seams.http._words import error_in
+from chaoslab.seams.http._words import extract_error
 from chaoslab.seams.http.process_faults import OutageRequests, ProcessFaults
-from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState, enter_trial, episode
+from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState, enter_trial, get_current_trial_state
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.http1 import BODY_MAX
 from chaoslab.wire.lanes import LabDown
@@ -53,14 +53,14 @@ def told(folder: Path, answer: Callable[[Heard], Reply], story: Story, *injectio
         for name in ("weather", "model"):
             site(name, answer)
         async with bench(folder, Plan(1, injections), ["weather", "model"], **of_target) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 return await story(lab)
 
     return virtually(run)
 
 
 def ends(lab: Bench) -> list[events.CallFinished]:
-    return [event for _, event in lab.history().of(events.CallFinished)]
+    return [event for _, event in lab.history().find_events(events.CallFinished)]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_answer_is_a_failure_by_its_status_by_its_own_words_or_when_nobody_ca
     reply: Reply, failed_if: dict[str, Any], no: bool
 ) -> None:
     target = Target("weather", "http://weather", ("weather", 80), 2.0, failed_if=failed_if)
-    assert target.says_no(reply) is no
+    assert target.is_failure(reply) is no
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_call_is_told_from_its_arguments_to_its_end(tmp_path: Path) -> None:
         named: list[str] = []
         lab.seam.on_call = named.append
         await lab.get(wanted(7), attempt=2)
-        (started,) = [event for _, event in lab.history().of(events.CallStarted)]
+        (started,) = [event for _, event in lab.history().find_events(events.CallStarted)]
         (end,) = ends(lab)
         assert (started.target, started.tool, started.request, started.attempt) == ("weather", "ask", 7, 2)
         assert (started.arguments, started.request_id) == ({"n": 7}, wanted(7).id)
@@ -174,8 +174,8 @@ def test_an_agent_that_gives_up_a_call_cancelled_it(tmp_path: Path) -> None:
             async with asyncio.timeout(0.5):
                 await lab.get(wanted())
         (end,) = ends(lab)
-        met = [event.evidence for _, event in lab.history().of(events.FaultWitnessed)]
-        return [end.ok, end.error, end.status, bool(lab.history().given_up), met]
+        met = [event.evidence for _, event in lab.history().find_events(events.FaultWitnessed)]
+        return [end.ok, end.error, end.status, bool(lab.history().given_up_attempts), met]
 
     def slow() -> Reply:
         system.sleep(9)
@@ -193,7 +193,7 @@ def test_a_fault_of_the_wire_is_witnessed_by_the_time_that_its_lane_took(tmp_pat
         await lab.get(wanted(1))
         await system.asleep(7.0)
         await lab.get(wanted(2))
-        return [event.evidence for _, event in lab.history().of(events.FaultWitnessed)]
+        return [event.evidence for _, event in lab.history().find_events(events.FaultWitnessed)]
 
     first, second = told(tmp_path, lambda _: said({}), story, fault("latency", delay_s=0.5, stream="downstream"))
     assert first == second
@@ -202,11 +202,11 @@ def test_a_fault_of_the_wire_is_witnessed_by_the_time_that_its_lane_took(tmp_pat
 
 def test_the_time_in_which_the_lab_mended_itself_is_none_of_the_targets(tmp_path: Path) -> None:
     class Holding(VirtualLanes):
-        async def ask(
+        async def request_lane(
             self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
         ) -> tuple[int, ManagerAnswer]:
             await system.asleep(1.5)
-            row, answer = await super().ask(call, deadline_s=deadline_s, occasion=occasion)
+            row, answer = await super().request_lane(call, deadline_s=deadline_s, occasion=occasion)
             return row, replace(answer, held=call.request == 1)
 
     def answer(_: Heard) -> Reply:
@@ -271,9 +271,9 @@ async def chat(lab: Bench, body: Any = CHAT) -> httpx.Response:
 )
 def test_a_models_answer_is_counted_and_paid_for(usage: Any, tokens: tuple[int, int] | None, tmp_path: Path) -> None:
     async def story(lab: Bench) -> list[Any]:
-        with lab.seam.trial(TrialId(lab.run.name, 2)) as mine:
+        with lab.seam.open_trial(TrialId(lab.run.name, 2)) as mine:
             await chat(lab)
-            used = [event for _, event in lab.history().of(events.Usage)]
+            used = [event for _, event in lab.history().find_events(events.Usage)]
             return [used, mine.spent, lab.seam.cost_usd]
 
     used, spent, cost_usd = told(tmp_path, lambda _: completion(usage), story)
@@ -294,9 +294,9 @@ def test_the_purse_is_the_runs_and_a_model_of_unknown_price_takes_nothing_from_i
 
     async def story(lab: Bench) -> list[Any]:
         for n in (1, 2, 3):
-            with lab.seam.trial(TrialId(lab.run.name, n)):
+            with lab.seam.open_trial(TrialId(lab.run.name, n)):
                 await chat(lab, {"messages": [], "n": n})
-        return [lab.seam.cost_usd, [event.cost_usd for _, event in lab.history().of(events.Usage)]]
+        return [lab.seam.cost_usd, [event.cost_usd for _, event in lab.history().find_events(events.Usage)]]
 
     answer = lambda _: completion({"prompt_tokens": 1000, "completion_tokens": 0}, next(models))  # noqa: E731
     assert told(tmp_path, answer, story) == [pytest.approx(0.0003), [0.00015, None, 0.00015]]
@@ -308,7 +308,7 @@ def test_an_answer_that_is_a_failure_or_no_object_costs_nothing(tmp_path: Path) 
     async def story(lab: Bench) -> list[Any]:
         for _ in range(2):
             await chat(lab)
-        return [list(lab.history().of(events.Usage)), [(end.attempt, end.ok) for end in ends(lab)]]
+        return [list(lab.history().find_events(events.Usage)), [(end.attempt, end.ok) for end in ends(lab)]]
 
     assert told(tmp_path, lambda _: next(replies), story) == [[], [(1, False), (2, True)]]
 
@@ -320,7 +320,7 @@ def test_an_sdks_retry_is_another_attempt_and_a_question_after_the_answer_a_new_
         for _ in range(3):
             await chat(lab)
         await chat(lab, {"messages": []})
-        started = [event for _, event in lab.history().of(events.CallStarted)]
+        started = [event for _, event in lab.history().find_events(events.CallStarted)]
         assert [event.arguments for event in started] == [{"messages": 2}] * 3 + [{"messages": 0}]
         return [(event.request, event.attempt) for event in started]
 
@@ -330,7 +330,7 @@ def test_an_sdks_retry_is_another_attempt_and_a_question_after_the_answer_a_new_
 def test_a_model_call_without_a_body_is_a_call_without_messages(tmp_path: Path) -> None:
     async def story(lab: Bench) -> list[Any]:
         await lab.client.get("http://model/models")
-        return [event.arguments for _, event in lab.history().of(events.CallStarted)]
+        return [event.arguments for _, event in lab.history().find_events(events.CallStarted)]
 
     assert told(tmp_path, lambda _: said({}), story) == [{"messages": 0}]
 
@@ -339,7 +339,7 @@ def test_a_limit_of_tokens_calls_and_dollars_is_held_against_what_was_spent(tmp_
     answer = lambda _: completion({"prompt_tokens": 600, "completion_tokens": 0})  # noqa: E731
 
     async def story(lab: Bench) -> list[int]:
-        with lab.seam.trial(TrialId(lab.run.name, 2)):
+        with lab.seam.open_trial(TrialId(lab.run.name, 2)):
             return [(await chat(lab, {"messages": [], "n": n})).status_code for n in range(4)]
 
     assert told(tmp_path, answer, story, fault("budget", "model", tokens=1200)) == [200, 200, 429, 429]
@@ -351,7 +351,7 @@ def test_a_limit_of_tokens_calls_and_dollars_is_held_against_what_was_spent(tmp_
 def test_a_limit_of_seconds_begins_with_the_trial(tmp_path: Path) -> None:
     async def story(lab: Bench) -> list[int]:
         await system.asleep(100.0)
-        with lab.seam.trial(TrialId(lab.run.name, 2)):
+        with lab.seam.open_trial(TrialId(lab.run.name, 2)):
             found = []
             for n in range(3):
                 found.append((await lab.get(wanted(n))).status_code)
@@ -397,7 +397,7 @@ def test_what_a_recorded_target_answers_is_kept_word_for_word_with_what_steers_t
     async def story(lab: Bench) -> list[events.Replied]:
         await lab.get(wanted(3))
         await chat(lab)
-        return [event for _, event in lab.history().of(events.Replied)]
+        return [event for _, event in lab.history().find_events(events.Replied)]
 
     reply = said({"täg": 1}, 503, **{"Retry-After": "3", "X-Other": "y"})
     tool, model = told(tmp_path, lambda _: reply, story, recorded=True)
@@ -417,7 +417,7 @@ def test_what_a_recorded_target_answers_is_kept_word_for_word_with_what_steers_t
         target="model",
         request=1,
         attempt=1,
-        asked=digest(CHAT),
+        asked=hash_value(CHAT),
         status=503,
         content_type=kind,
         body=body,
@@ -431,7 +431,7 @@ def test_a_recorded_targets_own_silence_is_kept_and_a_faults_is_not(tmp_path: Pa
         for n in (1, 2):
             with pytest.raises(httpx.ReadTimeout):
                 await lab.get(wanted(n))
-        return [(e.request, e.status, e.failure) for _, e in lab.history().of(events.Replied)]
+        return [(e.request, e.status, e.failure) for _, e in lab.history().find_events(events.Replied)]
 
     def answer(_: Heard) -> Reply:
         system.sleep(5.0)
@@ -447,7 +447,7 @@ def test_a_question_of_the_labs_own_goes_past_every_story_and_is_no_call(tmp_pat
 
     async def story(lab: Bench) -> list[Any]:
         response = await lab.client.get("http://weather/truth", extensions={EXTENSION: around})
-        replied = [event for _, event in lab.history().of(events.Replied)]
+        replied = [event for _, event in lab.history().find_events(events.Replied)]
         return [response.status_code, response.json(), ends(lab), replied]
 
     status, value, calls, replied = told(
@@ -486,15 +486,15 @@ def test_the_next_trial_has_lanes_connections_and_a_purse_of_its_own(tmp_path: P
     async def story(lab: Bench) -> None:
         seam, first = lab.seam, lab.seam.clean
         seam.cost_usd = 0.3
-        assert seam.clean_since(0) is first
-        later = seam.clean_since(1)
+        assert seam.get_clean_transport(0) is first
+        later = seam.get_clean_transport(1)
         assert later is not first
-        assert seam.clean_since(1) is later
-        seam.renew(seam.lanes, spent_usd=0.1)
+        assert seam.get_clean_transport(1) is later
+        seam.renew_lanes(seam.lanes, spent_usd=0.1)
         assert seam.cost_usd == 0.1
         assert seam.clean is not later
-        assert seam.clean_since(0) is seam.clean
-        seam.renew(seam.lanes)
+        assert seam.get_clean_transport(0) is seam.clean
+        seam.renew_lanes(seam.lanes)
         assert seam.cost_usd == 0.0
 
     told(tmp_path, lambda _: said({}), story)
@@ -511,20 +511,17 @@ def test_who_is_done_closes_the_old_connections_too(tmp_path: Path) -> None:
             closed.append(self.name)
 
     class Named:
-        names = iter(["first", "second", "third"])
+        names = iter(["first", "standing", "second", "third"])
 
         def kept(self, _: Any) -> Any:
             return Closing(next(self.names))
 
-        def standing(self, _: Any) -> Any:
-            return Closing("standing")
-
-        def fresh(self, *_: Any) -> Any:
+        def make_fresh_transport(self, *_: Any) -> Any:
             raise AssertionError
 
     async def story(lab: Bench) -> None:
-        lab.seam.clean_since(1)
-        lab.seam.clean_since(2)
+        lab.seam.get_clean_transport(1)
+        lab.seam.get_clean_transport(2)
 
     told(tmp_path, lambda _: said({}), story, ways=Named())
     assert sorted(closed) == ["first", "second", "standing", "third"]
@@ -562,11 +559,11 @@ def test_a_service_refuses_in_its_own_words_through_the_seam(tmp_path: Path) -> 
     ],
 )
 def test_the_error_of_a_service_is_told_in_its_own_words(value: Any, words: str) -> None:
-    assert error_in(said(value, 500)) == words
+    assert extract_error(said(value, 500)) == words
 
 
 def test_what_is_no_json_is_told_so() -> None:
-    assert error_in(Reply(502, {}, b"<html>")) == "status 502, and no JSON"
+    assert extract_error(Reply(502, {}, b"<html>")) == "status 502, and no JSON"
 
 
 def test_a_fault_of_no_process_hits_in_a_lab_that_stops_processes(tmp_path: Path) -> None:
@@ -599,10 +596,10 @@ def test_a_stream_of_a_recorded_model_is_kept_once_it_was_read(
             assert await response.aread() == EVENTS
         (end,) = ends(lab)
         assert (end.ok, end.bytes, end.reply, end.via) == (True, len(EVENTS), "Hi", "lane" if faults else "proxy")
-        return [(e.asked, e.status, e.body, e.failure) for _, e in lab.history().of(events.Replied)]
+        return [(e.asked, e.status, e.body, e.failure) for _, e in lab.history().find_events(events.Replied)]
 
     reply = Reply(200, {"content-type": "text/event-stream"}, EVENTS)
-    kept = [(digest(asked), 200, EVENTS.decode(), "")] if recorded else []
+    kept = [(hash_value(asked), 200, EVENTS.decode(), "")] if recorded else []
     assert told(tmp_path, lambda _: reply, story, *faults, recorded=recorded) == kept
 
 
@@ -613,8 +610,8 @@ def test_a_call_on_the_clean_lane_takes_no_place_among_the_faults_at_once(tmp_pa
 
     async def story(lab: Bench) -> list[int]:
         limited = Plan(1, (fault("tool_error", status=503, calls=(2,)),), limits=(Limits(at_once=1),))
-        lab.seam.change(limited)
-        with lab.seam.trial(TrialId(lab.run.name, 2)):
+        lab.seam.change_plan(limited)
+        with lab.seam.open_trial(TrialId(lab.run.name, 2)):
 
             async def later() -> int:
                 await system.asleep(0.5)
@@ -630,11 +627,11 @@ def test_a_call_after_a_change_of_the_plan_tells_the_manager_which_is_in_force(t
     asked = list[Any]()
 
     class Listening(VirtualLanes):
-        async def ask(
+        async def request_lane(
             self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
         ) -> tuple[int, ManagerAnswer]:
             asked.append(dict(occasion))
-            return await super().ask(call, deadline_s=deadline_s, occasion={})
+            return await super().request_lane(call, deadline_s=deadline_s, occasion={})
 
     async def story(lab: Bench) -> None:
         places = {"weather": ("weather", 80)}
@@ -643,7 +640,7 @@ def test_a_call_after_a_change_of_the_plan_tells_the_manager_which_is_in_force(t
         )
         for number in (1, 2, 3):
             await lab.get(wanted(number))
-            lab.seam.change(lab.seam.plan)
+            lab.seam.change_plan(lab.seam.plan)
 
     told(tmp_path, lambda _: said({}), story)
     assert asked == [{}, {"plan": 2}, {"plan": 3}]
@@ -653,5 +650,5 @@ def test_a_trial_is_known_only_while_it_runs() -> None:
     outer, inner = (cast(TrialState, SimpleNamespace(reading={})) for _ in range(2))
     with enter_trial(outer):
         with enter_trial(inner):
-            assert episode() is inner
-        assert episode() is outer
+            assert get_current_trial_state() is inner
+        assert get_current_trial_state() is outer

@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
-from chaoslab.seams.functions.inside import injected_parameters, receiver_parameter
+from chaoslab.seams.functions.inside import find_injected_parameters, find_self_parameter
 
 if TYPE_CHECKING:
     import of_nobody  # type: ignore[import-not-found]
@@ -88,7 +88,7 @@ def of_langgraph(order: int, store: BaseStore, mine: InMemoryStore, runtime: Run
     ],
 )
 def test_what_is_injected(function: Callable[..., Any], found: str) -> None:
-    assert injected_parameters(function) == frozenset(found.split())
+    assert find_injected_parameters(function) == frozenset(found.split())
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_a_name_that_may_be_anybodys_counts_in_its_package(module: str, found: s
     def tool(order: int, ctx: Any) -> None: ...
 
     tool.__annotations__["ctx"] = of(module)
-    assert injected_parameters(tool) == found
+    assert find_injected_parameters(tool) == found
 
 
 def test_nothing_is_imported_for_it() -> None:
     before = dict[str, ModuleType](sys.modules)
-    injected_parameters(only_typed)
+    find_injected_parameters(only_typed)
     assert sys.modules.keys() == before.keys()
 
 
@@ -147,7 +147,7 @@ def test_a_call_that_is_tried_again_is_the_same_in_another_context() -> None:
     for tool, agent, told in cases:
         name = getattr(tool, "__name__", "Desk")
         trial = lab.run(agent, "go", tools=[tool], faults=[lab.inject("lost_reply", name, calls=[1])])
-        begun = [call for _, call in trial.history.of(CallStarted)]
+        begun = [call for _, call in trial.history.find_events(CallStarted)]
         assert [(call.request, call.attempt, call.arguments) for call in begun] == [(1, 1, told), (1, 2, told)]
         assert trial.effects == [{"effect": name, **told}] * 2
         assert "ctx" in inspect.signature(tool).parameters
@@ -188,4 +188,4 @@ def of_a_class_of_its_own() -> Callable[..., Any]:
     ],
 )
 def test_the_object_of_a_method_is_given_by_its_class(function: Any, names: set[str]) -> None:
-    assert receiver_parameter(function) == names
+    assert find_self_parameter(function) == names

@@ -74,7 +74,7 @@ def graph(*calls: tuple[str, dict[str, Any]], tools: Any) -> Any:
 
 
 def calls_of(trial: lab.Trial) -> list[tuple[str, Any]]:
-    return [(call.target, call.arguments) for _, call in trial.history.of(CallStarted)]
+    return [(call.target, call.arguments) for _, call in trial.history.find_events(CallStarted)]
 
 
 def test_a_graph_is_given_the_prompt_as_a_message_and_its_tools_are_exchanges() -> None:
@@ -125,8 +125,8 @@ def test_one_call_is_one_exchange_whichever_way_it_takes(way: str, faults: list[
 
     trial = lab.run(now if way == "invoke" else later, "go", tools=[both], faults=faults, effects=[])
     assert trial.answer == "3"
-    assert [call.arguments for _, call in trial.history.of(CallStarted)] == [{"n": 3}]
-    assert [call.duration_s for _, call in trial.history.of(CallFinished)] == [1.0 if faults else 0.0]
+    assert [call.arguments for _, call in trial.history.find_events(CallStarted)] == [{"n": 3}]
+    assert [call.duration_s for _, call in trial.history.find_events(CallFinished)] == [1.0 if faults else 0.0]
 
 
 class Again(BaseTool):
@@ -308,7 +308,7 @@ def _tries_again(name: str, tool_: Any) -> Any:
 def test_a_call_that_is_tried_again_is_the_same_whatever_is_injected(name: str, tool_: Any) -> None:
     faults = [lab.inject("lost_reply", name, calls=[1])]
     trial = lab.run(_tries_again(name, tool_), "Pay 17", tools=[tool_], faults=faults)
-    begun = [call for _, call in trial.history.of(CallStarted)]
+    begun = [call for _, call in trial.history.find_events(CallStarted)]
     found = [(call.request, call.attempt, call.arguments) for call in begun]
     assert found == [(1, 1, {"order": 17}), (1, 2, {"order": 17})]
     assert begun[0].request_id == begun[1].request_id

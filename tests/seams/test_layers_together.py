@@ -71,8 +71,8 @@ def test_each_is_met_or_the_log_says_why_it_was_not(outer: str, inner: str) -> N
         faults.append(lab.inject(fault, MODEL, name=name, **occasion, **params))
     trial = lab.run(agent, "ask", services={MODEL: lab.offline_model()}, faults=faults, twin=False)
     assert trial.error is None
-    found = {event.injection: "" for _, event in trial.history.of(FaultWitnessed)}
-    found |= {event.injection: "unreached" for _, event in trial.history.of(FaultUnreached)}
+    found = {event.injection: "" for _, event in trial.history.find_events(FaultWitnessed)}
+    found |= {event.injection: "unreached" for _, event in trial.history.find_events(FaultUnreached)}
     reasons = {each.fault: each.why for each in unmet(trial.history)}
     found |= {name: reasons[FAULTS[name][0]] for name in (outer, inner) if name not in found}
     assert found == expected(outer, inner)
@@ -95,7 +95,10 @@ def test_a_stream_that_a_fault_holds_back_shows_what_befell_it_before(held: str,
 
     faults = [lab.inject(holding, MODEL), lab.inject(held, MODEL, **OF_STREAM[held])]
     trial = lab.run(agent, "ask", services={MODEL: lab.offline_model()}, faults=faults, twin=False)
-    assert (trial.error, held in {event.fault for _, event in trial.history.of(FaultWitnessed)}) == (None, True)
+    assert (trial.error, held in {event.fault for _, event in trial.history.find_events(FaultWitnessed)}) == (
+        None,
+        True,
+    )
 
 
 def test_a_process_that_dies_instead_of_answering_with_an_error_is_met() -> None:
@@ -108,6 +111,6 @@ def test_a_process_that_dies_instead_of_answering_with_an_error_is_met() -> None
 
     faults = [lab.inject(name, "bank", calls=[1]) for name in ("crash_after_effect", "server_error")]
     trial = lab.run(agent, "pay", services={"bank": lambda _: {"paid": 1}}, faults=faults, twin=False)
-    met = [(event.fault, event.evidence) for _, event in trial.history.of(FaultWitnessed)]
+    met = [(event.fault, event.evidence) for _, event in trial.history.find_events(FaultWitnessed)]
     assert met == [("crash_after_effect", "connection reset, another fault had kept it from the work")]
     assert (trial.outcome, trial.effects) == (lab.Outcome.UNKNOWN, [])

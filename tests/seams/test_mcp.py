@@ -57,7 +57,7 @@ def test_calls_are_seen_by_name_whatever_the_transport() -> None:
     trial = trial_of()
     assert (trial.effects, trial.outcome) == ([{"effect": "refund", "order": 17}], lab.Outcome.CORRECT)
     assert trial.answer[1][:2] == ("ok", "refunded 17")
-    assert [(event.target, event.ok) for _, event in trial.history.of(CallFinished)] == [
+    assert [(event.target, event.ok) for _, event in trial.history.find_events(CallFinished)] == [
         ("price", True), ("refund", True),
     ]  # fmt: skip
 
@@ -76,7 +76,7 @@ def test_a_fault_is_an_error_of_the_protocol_or_a_result_that_says_so(
 ) -> None:
     trial = trial_of(fault=fault, target="refund", **params)
     assert (trial.answer[1][:2], trial.seconds, len(trial.effects)) == (answer, seconds, effects)
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == [fault]
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == [fault]
 
 
 def test_a_wrong_value_is_wrong_in_the_text_and_in_the_structure() -> None:
@@ -90,14 +90,14 @@ def test_a_wrong_value_is_wrong_in_the_text_and_in_the_structure() -> None:
 
 def test_a_tool_that_fails_by_itself_is_a_failed_call_without_effect() -> None:
     trial = trial_of("99")
-    (_, called), *_ = trial.history.of(CallFinished)
+    (_, called), *_ = trial.history.find_events(CallFinished)
     assert (called.target, called.ok, called.error) == ("price", False, "Error executing tool price")
     assert "failures that nobody" not in trial.why
 
 
 def test_a_call_of_another_tool_goes_by() -> None:
     trial = lab.run(agent, "17", tools=[lab.mcp_tool("refund")], faults=[lab.inject("refused", "refund")])
-    assert [event.target for _, event in trial.history.of(CallFinished)] == ["refund"]
+    assert [event.target for _, event in trial.history.find_events(CallFinished)] == ["refund"]
     assert trial.answer[0][0] == "ok"
 
 

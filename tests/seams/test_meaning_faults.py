@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.base.registry import family
+from chaoslab.base.registry import list_family_plugins
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 from chaoslab.seams.adapters.mcp import McpReturned
 from chaoslab.seams.functions.mcp_result import ToolResult
@@ -19,7 +19,7 @@ from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 NEW = sorted(
-    {*family("faults", "meaning")} - {"wrong_value", "tool_list"}
+    {*list_family_plugins("faults", "meaning")} - {"wrong_value", "tool_list"}
 )  # tool_list hits only a list of tools of MCP
 LIST: dict[str, Any] = {**ORDERS, "asked": 17}
 
@@ -38,8 +38,8 @@ def shop(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterabl
 def check(trial: lab.Trial, fault: str, got: list[Any]) -> None:
     """Checks that the second call met the fault and the first did not."""
     assert trial.error is None
-    assert [event.fault for _, event in trial.history.of(FaultInjected)] == [fault]
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == [fault]
+    assert [event.fault for _, event in trial.history.find_events(FaultInjected)] == [fault]
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == [fault]
     assert json.loads(json.dumps(got[0])) == orders(1)
     assert json.loads(json.dumps(got[1])) != orders(2)
     assert len(trial.effects) == (1 if fault == "silent_no_op" else 2)
@@ -82,7 +82,7 @@ def test_at_a_model_it_does_no_harm(fault: str, agent: str) -> None:
     services = {host: model, "shop.test": shop}  # with another one, since a model alone is refused
     trial = lab.run(ask, "Refund order 17", services=services, tools=[refund], faults=[lab.inject(fault, "*.*")])
     assert (trial.error, trial.answer) == (None, "Order 17 is refunded.")
-    assert list(trial.history.of(FaultInjected)) == []
+    assert list(trial.history.find_events(FaultInjected)) == []
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def test_a_no_op_at_a_service_has_no_effect_and_answers_as_the_service_did_befor
 
 def test_a_no_op_at_an_mcp_tool_is_a_result_of_the_sdks() -> None:
     types = pytest.importorskip("mcp.types")
-    made = McpReturned.made_of({"ok": True})
-    assert isinstance(made.native, types.CallToolResult)
-    assert (made.value, made.ok, made.native.content[0].text) == ({"ok": True}, True, '{"ok": true}')
-    assert ToolResult.made_of("done").native == {"content": [{"type": "text", "text": "done"}]}
+    made = McpReturned.make_from_value({"ok": True})
+    assert isinstance(made.native_result, types.CallToolResult)
+    assert (made.value, made.ok, made.native_result.content[0].text) == ({"ok": True}, True, '{"ok": true}')
+    assert ToolResult.make_from_value("done").native_result == {"content": [{"type": "text", "text": "done"}]}

@@ -33,7 +33,7 @@ class Client:
             return pay(order)
 
         tool = WrappedFunction("pay", pay_later if later else pay, effect=effect)
-        inner = self.kind.inside(tool)
+        inner = self.kind.wrap_service_side(tool)
         self.keyed = inner.keyed
         work: Callable[..., Any] = inner.function
 
@@ -55,7 +55,7 @@ class Client:
                 raise TimeoutError(error)
             return result
 
-        around = self.kind.around(tool, made_later if later else made)
+        around = self.kind.wrap_client_side(tool, made_later if later else made)
         self.call: Callable[[int], Any] = around
         if later:
             self.call = lambda order: asyncio.run(around(order))
@@ -97,7 +97,7 @@ def test_a_mitigation_changes_what_a_failed_call_does_again(
     assert client.tells(7, 7, 7, 8, errors=errors) == found
     assert (client.worked, client.waits) == (worked, waits)
     assert client.keyed == (kind == "key" and effect)
-    client.kind.begin()  # another trial has none of it
+    client.kind.forget_last_trial()  # another trial has none of it
     before = len(client.worked)
     assert client.tells(7) == [before + 1]
     assert client.waits == waits
@@ -113,8 +113,8 @@ def test_waits_grow_to_a_minute_and_a_generator_is_left_alone(monkeypatch: pytes
 
     tool = WrappedFunction("items", items, effect=True)
     for kind in KINDS.values():
-        assert kind().inside(tool) is tool
-        assert kind().around(tool, items) is items
+        assert kind().wrap_service_side(tool) is tool
+        assert kind().wrap_client_side(tool, items) is items
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -125,4 +125,4 @@ def test_the_functions_own_stop_iteration_reaches_its_caller(kind: str) -> None:
     tool = WrappedFunction("take", run_dry, effect=True)
     mitigation = KINDS[kind]()
     with pytest.raises(StopIteration):
-        mitigation.around(tool, mitigation.inside(tool).function)(1)
+        mitigation.wrap_client_side(tool, mitigation.wrap_service_side(tool).function)(1)

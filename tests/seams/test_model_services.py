@@ -45,7 +45,7 @@ def once(fault: str, host: str, **more: Any) -> Any:
 
 
 def witnessed(trial: lab.Trial) -> list[str]:
-    return [event.evidence for _, event in trial.history.of(FaultWitnessed)]
+    return [event.evidence for _, event in trial.history.find_events(FaultWitnessed)]
 
 
 # Answers.
@@ -70,7 +70,7 @@ def test_the_offline_model_drives_each_sdk_to_one_answer(agent: str) -> None:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_what_an_answer_used_is_noted_as_the_models_usage(agent: str) -> None:
     trial = trial_of(agent)
-    used = [event for _, event in trial.history.of(Usage)]
+    used = [event for _, event in trial.history.find_events(Usage)]
     assert [event.request for event in used] == [1, 2]
     assert all(event.prompt_tokens > 10 and event.completion_tokens > 3 for event in used)
     prices = {"gpt-4o": (2.5, 10.0), "claude-haiku-4-5-20251001": (1.0, 5.0), "openai/gpt-oss-20b": (0.075, 0.3)}
@@ -83,7 +83,7 @@ def test_what_an_answer_used_is_noted_as_the_models_usage(agent: str) -> None:
 
 def test_equal_conversations_cost_equal_tokens_in_all_formats() -> None:
     for name in AGENTS:
-        used = [event for _, event in trial_of(name).history.of(Usage)]
+        used = [event for _, event in trial_of(name).history.find_events(Usage)]
         assert [event.completion_tokens for event in used] == [26, 6]
         assert [event.prompt_tokens for event in used] == [56, pytest.approx(95, abs=1)]  # the calls' ids differ
 
@@ -91,17 +91,19 @@ def test_equal_conversations_cost_equal_tokens_in_all_formats() -> None:
 def test_a_stream_tells_when_its_first_token_came() -> None:
     model = lab.scripted(STEPS, token_s=0.5)
     trial = lab.run(by_anthropic_stream, PROMPT, services={ANTHROPIC: model}, tools=[refund])
-    first, last = ((e.first_byte_s, e.last_byte_s) for _, e in trial.history.of(CallFinished) if e.target == ANTHROPIC)
+    first, last = (
+        (e.first_byte_s, e.last_byte_s) for _, e in trial.history.find_events(CallFinished) if e.target == ANTHROPIC
+    )
     assert first[0] == last[0] == pytest.approx(0.0, abs=0.01)
     assert last[1] == pytest.approx(0.5 * 9, abs=0.01)  # start, block, ping, four words, block, delta, stop
 
 
 def test_a_request_to_a_model_is_no_effect_and_its_log_is_short() -> None:
     trial = trial_of("openai chat")
-    assert [event.target for _, event in trial.history.of(Effect)] == ["refund"]
-    asked = [event.arguments for _, event in trial.history.of(CallStarted) if event.at.target == OPENAI]
+    assert [event.target for _, event in trial.history.find_events(Effect)] == ["refund"]
+    asked = [event.arguments for _, event in trial.history.find_events(CallStarted) if event.at.target == OPENAI]
     assert asked == [{"messages": 1}, {"messages": 3}]
-    said = [event.reply for _, event in trial.history.of(CallFinished) if event.at.target == OPENAI]
+    said = [event.reply for _, event in trial.history.find_events(CallFinished) if event.at.target == OPENAI]
     assert said == ['calls refund({"order": 17})', "Order 17 is refunded."]
 
 
@@ -132,7 +134,7 @@ def test_each_status_is_raised_as_the_sdks_own_error(agent: str, status: int, na
     if package == "anthropic":  # its SDK knows these two
         name = {503: "ServiceUnavailableError", 529: "OverloadedError"}.get(status, name)
     assert named(trial.error) == f"{package}.{name}"
-    attempts = sum(1 for _ in trial.history.of(CallFinished))
+    attempts = sum(1 for _ in trial.history.find_events(CallFinished))
     assert attempts == (3 if status == 429 or status >= 500 else 1)
     assert witnessed(trial) == [f"the service's own error {status} reached the caller"] * attempts
     kind = getattr(trial.error, "body", {}) or {}
@@ -190,7 +192,7 @@ def test_an_answer_that_is_no_json_reaches_the_sdk_and_uses_up_no_step(agent: st
     assert trial.answer == "Order 17 is\n refunded."
     assert trial.warnings == ()
     assert len(witnessed(trial)) == 1
-    first = next(event for _, event in trial.history.of(CallFinished))
+    first = next(event for _, event in trial.history.find_events(CallFinished))
     assert (first.ok, first.error) == (False, "status 200, and no JSON")
 
 
@@ -235,7 +237,7 @@ def test_a_stalled_stream_times_out_at_the_sdk(agent: str) -> None:
 
 def test_a_stream_that_ends_cleanly_leaves_no_attempt_open() -> None:
     for agent in ("anthropic stream", "openai responses stream", "openai chat stream"):
-        assert all(event.ok for _, event in trial_of(agent).history.of(CallFinished))
+        assert all(event.ok for _, event in trial_of(agent).history.find_events(CallFinished))
 
 
 # Scripts.
@@ -299,7 +301,7 @@ def test_only_an_answer_that_came_is_said_by_a_script() -> None:
     fault = lab.inject("tool_error", OPENAI, calls=[1], status=503)
     trial = lab.run(agent, "go", services={OPENAI: lab.scripted(["Hello."])}, faults=[fault], twin=False)
     assert trial.answer == [503, 200]
-    assert [event.said_by for _, event in trial.history.of(CallFinished)] == [None, "script"]
+    assert [event.said_by for _, event in trial.history.find_events(CallFinished)] == [None, "script"]
 
 
 def test_a_script_works_in_several_processes() -> None:
@@ -344,9 +346,9 @@ def test_a_budget_of_tokens_ends_in_the_providers_own_words() -> None:
     for agent, said in words.items():
         trial = trial_of(agent, faults=[lab.inject("budget", AGENTS[agent][1], tokens=20)])
         assert said in str(trial.error)
-        (event,) = [event for _, event in trial.history.of(Budget)]
+        (event,) = [event for _, event in trial.history.find_events(Budget)]
         assert (event.limit, event.allowed) == ("tokens", 20)
-        assert sum(1 for _ in trial.history.of(Usage)) == 1
+        assert sum(1 for _ in trial.history.find_events(Usage)) == 1
 
 
 def test_a_budget_in_dollars_counts_over_the_run() -> None:
@@ -398,7 +400,7 @@ def test_the_context_of_a_request_that_has_none_is_left_alone() -> None:
 
 
 def own_model(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """A user's own stand-in for a model."""
+    """A user's own fake for a model."""
     asked = json.loads(environ["wsgi.input"].read())
     message = {"role": "assistant", "content": f"You said {asked['messages'][-1]['content']}."}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -451,7 +453,7 @@ def test_the_summary_adds_up_what_the_model_used(tmp_path: Path) -> None:
 
 def test_a_model_can_be_sent_to_another_process() -> None:
     for model in (lab.scripted(STEPS), lab.offline_model()):
-        model.begin("host", "p1.r1", lambda _: None)
+        model.begin_trial("host", "p1.r1", lambda _: None)
         assert type(pickle.loads(pickle.dumps(model))) is type(model)
 
 

@@ -29,7 +29,7 @@ from chaoslab.seams.http.process_faults import (
     OutageRequests,
     ProcessFaults,
 )
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import LabDown
 from tests.seams.lab_parts import said
 from tests.seams.virtual_parts import Bench, bench, virtually
@@ -60,21 +60,22 @@ def stopped(fault: Fault) -> ConfirmedOutage:
 def test_a_call_meets_a_dead_process_by_its_failure_alone(fault: Fault) -> None:
     found = stopped(fault)
     for failed, word in (("closed", "reset"), ("reset", "reset"), ("refused", "refused")):
-        met = found.met(failed, began_s=1.0, ended_s=1.1)
+        met = found.find_met_fault(failed, began_s=1.0, ended_s=1.1)
         assert met is not None
         assert vars(met.fault) == {"error": word}
     for error in (None, "timed_out", "garbled"):  # it answered, or something else was the matter
-        assert found.met(error, began_s=1.0, ended_s=1.1) is None
+        assert found.find_met_fault(error, began_s=1.0, ended_s=1.1) is None
 
 
 def test_a_call_meets_a_paused_process_if_it_waited_to_its_end_or_gave_up() -> None:
     found = stopped(ServicePaused(4.0))
-    waited = found.met(None, began_s=2.0, ended_s=5.1)
+    waited = found.find_met_fault(None, began_s=2.0, ended_s=5.1)
     assert waited is not None
     assert vars(waited.fault) == {"paused_s": 3.0}
-    assert found.met("timed_out", began_s=2.0, ended_s=4.0) is not None
-    assert found.met(None, began_s=2.0, ended_s=4.0) is None  # it was answered while the process stood still: by whom?
-    assert found.met("timed_out", began_s=5.0, ended_s=7.0) is None  # it began when the process went on
+    assert found.find_met_fault("timed_out", began_s=2.0, ended_s=4.0) is not None
+    # it was answered while the process stood still: by whom?
+    assert found.find_met_fault(None, began_s=2.0, ended_s=4.0) is None
+    assert found.find_met_fault("timed_out", began_s=5.0, ended_s=7.0) is None  # it began when the process went on
 
 
 def test_a_crash_begins_when_the_work_is_done_and_the_others_before() -> None:
@@ -95,42 +96,43 @@ def faults(tmp_path: Path, clock: Clock) -> Iterator[ProcessFaults]:
 
 def test_where_nobody_stops_processes_the_run_is_told_in_a_line(faults: ProcessFaults, clock: Clock) -> None:
     with pytest.raises(NotStopped, match="nobody stops the process of weather here: start the lab with `chaoslab lab`"):
-        asyncio.run(faults.begin(ActiveFault("it", "service_down", ServiceDown()), CALL))
+        asyncio.run(faults.begin_outage(ActiveFault("it", "service_down", ServiceDown()), CALL))
     assert STOPPED_S <= clock.now_s < STOPPED_S + 1
-    asyncio.run(faults.end())  # nothing was stopped
+    asyncio.run(faults.end_outages())  # nothing was stopped
     assert clock.now_s < STOPPED_S + 1
 
 
 def test_an_outage_ends_with_its_trial_and_one_that_does_not_ends_the_run(
     tmp_path: Path, faults: ProcessFaults, clock: Clock
 ) -> None:
-    supervisor = Control(tmp_path / "state.db")
-    supervisor.open_run("r1", plan={}, targets={})
+    supervisor = ControlDatabase(tmp_path / "state.db")
+    supervisor.request_run_setup("r1", plan={}, targets={})
 
     async def begun() -> ConfirmedOutage | None:
         tasks = [
-            asyncio.create_task(faults.begin(ActiveFault(name, "service_down", ServiceDown()), CALL)) for name in "ab"
+            asyncio.create_task(faults.begin_outage(ActiveFault(name, "service_down", ServiceDown()), CALL))
+            for name in "ab"
         ]
-        while not supervisor.outages() and not all(task.done() for task in tasks):
+        while not supervisor.list_outages() and not all(task.done() for task in tasks):
             await asyncio.sleep(0)
-        for row in supervisor.outages():
-            supervisor.set_outage(row.id, "stopped")
+        for row in supervisor.list_outages():
+            supervisor.set_outage_state(row.id, "stopped")
         first, second = await asyncio.gather(*tasks)
         assert second is None  # asked at once, while the first is not down yet
         return first
 
     first = asyncio.run(begun())
     assert first is not None
-    assert len(supervisor.outages()) == 1
-    assert faults.going_on("weather") == first
-    assert faults.going_on("search") is None
+    assert len(supervisor.list_outages()) == 1
+    assert faults.find_active_outage("weather") == first
+    assert faults.find_active_outage("search") is None
     assert asyncio.run(begun()) is None  # it is down already
     with pytest.raises(NotStopped, match="does not answer again"):
-        asyncio.run(faults.end())
+        asyncio.run(faults.end_outages())
     assert clock.now_s >= BACK_S
-    assert [row.ended for row in supervisor.outages()] == [True]
-    supervisor.set_outage(first.row, "over")
-    assert faults.going_on("weather") is None
+    assert [row.ended for row in supervisor.list_outages()] == [True]
+    supervisor.set_outage_state(first.row, "over")
+    assert faults.find_active_outage("weather") is None
     supervisor.close()
 
 
@@ -142,7 +144,7 @@ class Supervisor(OutageRequests):
         self.stopped: list[tuple[str, str, float, Mapping[str, Any]]] = []
         self.back_s: list[float] = []
 
-    async def stop(self, service: str, how: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
+    async def stop_process(self, service: str, how: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
         await system.asleep(0.7)
         if self.lost == "stop":
             raise NotStopped("nobody stops it")
@@ -150,10 +152,10 @@ class Supervisor(OutageRequests):
         self.back_s.append(system.monotonic() + for_s)
         return len(self.stopped) - 1
 
-    def is_over(self, row: int) -> bool:
+    def is_outage_over(self, row: int) -> bool:
         return system.monotonic() >= self.back_s[row]
 
-    async def end(self, rows: list[int]) -> None:
+    async def end_outages(self, rows: list[int]) -> None:
         if self.lost == "end":
             raise NotStopped("it does not come back")
         for row in rows:
@@ -174,7 +176,7 @@ class Wire:
     def __init__(self, *ends: tuple[float, type[httpx.TransportError] | None]) -> None:
         self.ends = list(ends)
 
-    async def ask(self, *_: Any) -> Reply:
+    async def send_request(self, *_: Any) -> Reply:
         took_s, failed = self.ends.pop(0)
         await system.asleep(took_s)
         if failed:
@@ -237,14 +239,14 @@ def test_a_call_is_told_of_the_outage_that_it_met(
     async def story() -> list[tuple[int, str, str]]:
         async with bench(tmp_path, Plan(1, tuple(faults)), ["weather"]) as lab:
             through(lab, supervisor, Wire(*[call[1:] for call in calls]))
-            with lab.seam.trial(TrialId(lab.run.name, 1)) as trial:
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)) as trial:
                 for number, (pause_s, _, _) in enumerate(calls, 1):
                     await system.asleep(pause_s)
                     with suppress(httpx.TransportError):
                         await lab.get(wanted(number))
-                await lab.seam.settled()
+                await lab.seam.end_outages()
                 assert trial.memory.guard.others() == 0
-            return [(e.request, e.fault, e.evidence) for _, e in lab.history().of(events.FaultWitnessed)]
+            return [(e.request, e.fault, e.evidence) for _, e in lab.history().find_events(events.FaultWitnessed)]
 
     assert virtually(story) == met
     assert [how for _, how, _, _ in supervisor.stopped] == stopped
@@ -266,7 +268,7 @@ def test_a_call_has_its_whole_deadline_after_its_service_was_stopped_and_a_model
         paused = [lasting("service_paused", 1, paused_s=1.9), lasting("service_down", target="model")]
         async with bench(tmp_path, Plan(1, tuple(paused)), ["weather", "model"]) as lab:
             through(lab, Supervisor(), Wire((1.9, None), (0.1, None)))
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 assert (await lab.get(wanted(1))).status_code == 200
                 assert (await lab.client.post("http://model/chat", json={"messages": []})).status_code == 200
 
@@ -281,10 +283,10 @@ def test_a_service_that_nobody_stops_or_brings_back_ends_the_run(
     async def story() -> None:
         async with bench(tmp_path, Plan(1, (lasting(fault, 1),)), ["weather"]) as lab:
             through(lab, Supervisor(lost), Wire((0.1, None)))
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 with suppress(httpx.TransportError):
                     await lab.get(wanted(1))
-                await lab.seam.settled()
+                await lab.seam.end_outages()
 
     with pytest.raises(LabDown, match=said):
         virtually(story)
@@ -299,7 +301,7 @@ def test_an_outage_counts_among_the_faults_at_once_and_a_limit_reads_the_request
         async with bench(tmp_path, plan, ["weather"]) as lab:
             through(lab, Supervisor(), Wire(*[(0.1, None)] * 9))
             found = []
-            with lab.seam.trial(TrialId(lab.run.name, 1)):
+            with lab.seam.open_trial(TrialId(lab.run.name, 1)):
                 for number, tenant in ((1, "test-a"), (2, "test-a"), (3, "test-a"), (4, "real")):
                     lab.client.headers["x-tenant"] = tenant
                     found.append((await lab.get(wanted(number))).status_code)

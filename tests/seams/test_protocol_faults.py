@@ -65,7 +65,7 @@ async def mcp_agent(prompt: str) -> list[Any]:
 
 
 def met(trial: Any) -> list[str]:
-    return [event.fault for _, event in trial.history.of(FaultWitnessed)]
+    return [event.fault for _, event in trial.history.find_events(FaultWitnessed)]
 
 
 def mcp_trial(prompt: str, *faults: Any, streams: bool = True) -> Any:
@@ -77,7 +77,7 @@ def mcp_trial(prompt: str, *faults: Any, streams: bool = True) -> Any:
 def test_the_handshake_and_the_end_of_a_session_are_neither_targets_nor_effects() -> None:
     trial = mcp_trial("price refund", lab.inject("latency", "shop", delay_s=5.0, calls=[2]))
     assert (round(trial.seconds), trial.effects) == (5, [{"effect": "refund", "order": 18}])
-    assert [(event.tool, event.arguments) for _, event in trial.history.of(CallStarted)] == [
+    assert [(event.tool, event.arguments) for _, event in trial.history.find_events(CallStarted)] == [
         ("price", {"order": 17}), ("refund", {"order": 18}),
     ]  # fmt: skip
     assert trial.outcome == lab.Outcome.CORRECT
@@ -158,15 +158,15 @@ def test_a_gateway_neither_numbers_nor_notes_a_session(tmp_path: Path) -> None:
         with (
             shop() as server,
             standing(logs, [f"crm={server.url}"], *faults) as running,
-            httpx.Client(base_url=running.url("crm")) as client,
+            httpx.Client(base_url=running.make_route_url("crm")) as client,
         ):
             client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
             client.get("/mcp", headers={"Mcp-Session-Id": "1"})
             client.post("/mcp", json=call)
             client.delete("/mcp", headers={"Mcp-Session-Id": "1"})
         told = history(logs)
-        assert [(event.at.request, event.tool) for _, event in told.of(CallStarted)] == [(1, "refund")]
-        assert [(event.effect, event.content) for _, event in told.of(Effect)] == [("refund", {"order": 17})]
+        assert [(event.at.request, event.tool) for _, event in told.find_events(CallStarted)] == [(1, "refund")]
+        assert [(event.effect, event.content) for _, event in told.find_events(Effect)] == [("refund", {"order": 17})]
 
 
 # JSON-RPC and GraphQL.
@@ -218,7 +218,7 @@ def test_the_effects_are_those_of_the_tool(
 ) -> None:
     trial = lab.run(agent, prompt, services={"shop": service})
     assert trial.effects == effects
-    assert [event.tool for _, event in trial.history.of(CallStarted)] == [tool]
+    assert [event.tool for _, event in trial.history.find_events(CallStarted)] == [tool]
 
 
 @pytest.mark.parametrize(
@@ -248,5 +248,59 @@ def test_a_call_that_the_tool_refuses_has_failed_and_asked_again_it_is_the_same_
 
     fault = lab.inject("tool_error", "shop", calls=[1])
     trial = lab.run(agent, "x", services={"shop": rpc_shop}, faults=[fault], twin=False)
-    assert [(event.at.request, event.at.attempt) for _, event in trial.history.of(CallStarted)] == [(1, 1), (1, 2)]
+    assert [(event.at.request, event.at.attempt) for _, event in trial.history.find_events(CallStarted)] == [
+        (1, 1),
+        (1, 2),
+    ]
     assert json.dumps(trial.answer[1]) == '{"order": 17, "total": 30}'
+
+
+PLACE = {"target": "shop", "request": 1, "attempt": 1}
+LINES: dict[str, tuple[Any, Any, str, list[dict[str, Any]]]] = {
+    "JSON-RPC": (rpc_agent, rpc_shop, "17", [
+        {"kind": "call_started", "tool": "refund", "arguments": {"order": 17}},
+        {"kind": "fault_scheduled", "fault": "lost_reply", "injection": "f", "params": {}},
+        {"kind": "effect", "tool": "refund", "effect": "refund", "content": {"order": 17}, "fingerprint": "", "reply": {
+            "status": 200, "body": '{"jsonrpc": "2.0", "id": 7, "result": {"order": 17, "total": 30}}', "headers": {},
+        }},
+        {"kind": "fault_injected", "fault": "lost_reply", "injection": "f"},
+        {"kind": "fault_witnessed", "fault": "lost_reply", "injection": "f",
+         "evidence": "the work was done, no answer within 5 s", "changed": ""},
+        {"kind": "call_finished", "tool": "refund", "ok": False, "duration_s": 5.0, "status": None,
+         "error": "timed_out", "bytes": 0, "via": "service", "rolled": ["f"], "replayed": False, "reply": ""},
+    ]),
+    "GraphQL": (graph_agent, graph_shop, QUERY, [
+        {"kind": "call_started", "tool": "order", "arguments": {"id": 17}},
+        {"kind": "fault_scheduled", "fault": "unit_error", "injection": "f",
+         "params": {"kind": "hundred", "factor": 0.0, "point": 0.10169574297270967}},
+        {"kind": "fault_injected", "fault": "unit_error", "injection": "f"},
+        {"kind": "fault_witnessed", "fault": "unit_error", "injection": "f",
+         "evidence": "the changed reply reached the caller", "changed": "total 30 → 3000"},
+        {"kind": "call_finished", "tool": "order", "ok": True, "duration_s": 0.0001, "status": 200, "error": None,
+         "bytes": 134, "via": "service", "rolled": ["f"], "replayed": False,
+         "reply": '{"data": {"order": {"total": 3000}}, "extensions": {"cost": 1}}'},
+    ]),
+    "MCP": (mcp_agent, lab.fresh(mcp_shop), "refund", [
+        {"kind": "call_started", "tool": "refund", "arguments": {"order": 17}, "protocol": "mcp"},
+        {"kind": "fault_scheduled", "fault": "server_error", "injection": "f", "params": {"status": 503}},
+        {"kind": "fault_injected", "fault": "server_error", "injection": "f"},
+        {"kind": "fault_witnessed", "fault": "server_error", "injection": "f",
+         "evidence": "the service's own error 503 reached the caller", "changed": "not asked → 503"},
+        {"kind": "call_finished", "tool": "refund", "ok": False, "duration_s": 0.0001, "status": 503,
+         "error": "status 503", "bytes": 111, "via": "none", "rolled": ["f"], "replayed": False,
+         "reply": '{"error": "status 503"}'},
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_lines_of_a_call_are_all_there_is_to_tell(name: str, tmp_path: Path) -> None:
+    agent, service, prompt, lines = LINES[name]
+    fault = lab.inject(
+        next(line["fault"] for line in lines if "fault" in line), "shop", tool=lines[0]["tool"], name="f"
+    )
+    lab.run(agent, prompt, services={"shop": service}, faults=[fault], logs=tmp_path, anyway=True)
+    logged = map(json.loads, (tmp_path / "latest" / "info.log").read_text().splitlines())
+    without = {"ts", "t", "run", "trial", "writer", "seq", "turn", "request_id"}
+    calls = [{key: line[key] for key in line.keys() - without} for line in logged if "attempt" in line]
+    assert calls == [PLACE | line for line in lines]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.seams.protocols import graphql, json_rpc, mcp, message_of, schema
+from chaoslab.seams.protocols import graphql, json_rpc, mcp, parse_message, schema
 
 CALL: dict[str, Any] = {
     "jsonrpc": "2.0",
@@ -73,21 +73,21 @@ def test_the_answer_of_an_operation_is_its_field(answer: Any, value: Any, ok: bo
     message = graph("mutation { refund(order: 17) { ok } }")
     found = message.answer(answer)
     assert (found.value, found.ok) == (value, ok)
-    assert message.effects(message.arguments, answer) == effects
+    assert message.list_effects(message.arguments, answer) == effects
     assert found.put({"ok": False})["data"] == {"refund": {"ok": False}}
 
 
 def test_a_message_in_another_protocol_is_none_of_graphql() -> None:
-    assert message_of({"query": "tea", "page": 2}, (), body=True) is None
-    assert message_of({"order": 17}, (), body=True) is None
-    assert message_of({}, [(b"Mcp-Session-Id", b"1")], body=True) is None
-    ends = message_of({}, [(b"Accept", b"*/*"), (b"Mcp-Session-Id", b"1")], body=False)
+    assert parse_message({"query": "tea", "page": 2}, (), body=True) is None
+    assert parse_message({"order": 17}, (), body=True) is None
+    assert parse_message({}, [(b"Mcp-Session-Id", b"1")], body=True) is None
+    ends = parse_message({}, [(b"Accept", b"*/*"), (b"Mcp-Session-Id", b"1")], body=False)
     assert ends is not None
     assert ends.part == "session"
 
 
 def test_what_is_no_list_of_tools_is_an_answer_as_any_other() -> None:
-    asked = message_of({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, (), body=True)
+    asked = parse_message({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, (), body=True)
     assert asked is not None
     assert asked.part == "listing"
     assert asked.answer("no list") is None
@@ -121,17 +121,17 @@ RESULT = {
     ],
 )  # fmt: skip
 def test_a_result_of_mcp_keeps_all_but_its_value(data: Any, meaning: Any, changed: Any, told: Any) -> None:
-    assert mcp.result_value(data) == meaning
-    assert mcp.change_result(data, changed) == told
-    assert mcp.change_result(data, meaning) == data
+    assert mcp.get_result_value(data) == meaning
+    assert mcp.replace_result_value(data, changed) == told
+    assert mcp.replace_result_value(data, meaning) == data
 
 
 def test_the_data_of_an_event_is_replaced_and_its_other_fields_stay() -> None:
     body = b'id: 1\ndata:\n\nevent: message\nid: 2\ndata: {"result": 1}\n\n: ping\n\n'
-    assert list(json_rpc.read_values(body)) == [{"result": 1}]
-    now = json_rpc.replace_event(body, lambda said: isinstance(said, dict), '{"result": 2}')
+    assert list(json_rpc.iterate_json_values(body)) == [{"result": 1}]
+    now = json_rpc.replace_matching_event(body, lambda said: isinstance(said, dict), '{"result": 2}')
     assert now == body.replace(b'{"result": 1}', b'{"result": 2}')
-    assert list(json_rpc.read_values(now)) == [{"result": 2}]
+    assert list(json_rpc.iterate_json_values(now)) == [{"result": 2}]
 
 
 ORDER = {
@@ -180,7 +180,7 @@ def test_a_call_of_a_tool_has_its_values_fitted() -> None:
 
 
 def test_without_a_schema_a_value_keeps_to_the_form_of_the_true_one() -> None:
-    form = schema.schema_of({"a": [{"b": 1, "c": None}], "d": 2.5})
+    form = schema.build_schema_of_value({"a": [{"b": 1, "c": None}], "d": 2.5})
     assert schema.fit_to_schema({"a": [{"b": 2}]}, {"a": [{"b": 1, "c": None}], "d": 2.5}, form) == {
         "a": [{"b": 2, "c": None}], "d": 0,
     }  # fmt: skip
@@ -203,9 +203,9 @@ def rpc(method: Any = None, **more: Any) -> dict[str, Any]:
         (CALL, mcp.McpToolCall, "refund", {"order": 17}),
         (rpc("tools/call", params={"name": "a", "arguments": 7}), mcp.McpToolCall, "a", {}),
         (rpc("tools/call", params={"name": 7}), mcp.SessionMessage, "tools/call", None),
-        (rpc("tools/list"), mcp.Listing, "tools/list", {}),
-        (rpc("prompts/get", params={"name": "a"}), mcp.Content, "prompts/get", {"name": "a"}),
-        (rpc("resources/read", params={"uri": "a"}), mcp.Content, "resources/read", {"uri": "a"}),
+        (rpc("tools/list"), mcp.ToolListRequest, "tools/list", {}),
+        (rpc("prompts/get", params={"name": "a"}), mcp.ContentRequest, "prompts/get", {"name": "a"}),
+        (rpc("resources/read", params={"uri": "a"}), mcp.ContentRequest, "resources/read", {"uri": "a"}),
         (rpc("initialize"), mcp.SessionMessage, "initialize", None),
         (rpc("notifications/cancelled"), mcp.SessionMessage, "notifications/cancelled", None),
         (rpc(result={}), mcp.SessionMessage, "answer", None), (rpc(error={}), mcp.SessionMessage, "answer", None),
@@ -222,9 +222,13 @@ def test_a_message_of_mcp_is_told_by_its_method(value: Any, kind: Any, tool: str
     assert found.tool == tool
     assert found.arguments == (value if kind is mcp.SessionMessage else arguments)
     if kind is mcp.SessionMessage:
-        assert (found.part, found.with_arguments({"a": 1}), found.answer(value)) == ("session", {"a": 1}, None)
+        assert (found.part, found.build_body_with_arguments({"a": 1}), found.answer(value)) == (
+            "session",
+            {"a": 1},
+            None,
+        )
     if kind is not mcp.McpToolCall:
-        assert found.effects(found.arguments, rpc(result={})) == []
+        assert found.list_effects(found.arguments, rpc(result={})) == []
 
 
 @pytest.mark.parametrize(
@@ -267,7 +271,7 @@ def test_a_call_of_a_tool_is_asked_answered_and_refused_in_its_own_form() -> Non
     newer = mcp.read_message({**CALL, "params": {**CALL["params"], "_meta": {mcp.VERSION: "2026-07-28"}}})
     assert call is not None
     assert newer is not None
-    assert call.with_arguments({"order": 18})["params"] == {"name": "refund", "arguments": {"order": 18}}
+    assert call.build_body_with_arguments({"order": 18})["params"] == {"name": "refund", "arguments": {"order": 18}}
     assert call.build_error("503")["result"] == {
         **mcp.make_text_result("Error executing tool refund: 503"),
         "isError": True,
@@ -303,12 +307,12 @@ OF_RESULT = {"type": "object", "properties": {"result": {"type": "integer"}}}
 def test_a_changed_value_of_a_tool_keeps_to_what_the_tool_promises(
     value: Any, was: Any, schema: Any, found: Any
 ) -> None:
-    assert mcp.fit_value(value, was, schema) == found
+    assert mcp.fit_value_to_schema(value, was, schema) == found
 
 
 def test_an_operation_of_several_fields_is_asked_answered_and_refused_by_field() -> None:
     one, two = graph("{ order { total } }"), graph("{ mine: order { total } cup { size } }")
-    assert two.with_arguments({"x": 1}) == two.body
+    assert two.build_body_with_arguments({"x": 1}) == two.body
     assert (one.build_result(7), two.build_result(7)) == ({"data": {"order": 7}}, {"data": {"mine": 7, "cup": 7}})
     assert [each["path"] for each in two.build_error("no")["errors"]] == [["mine"], ["cup"]]
     assert two.build_error("no")["data"] == {"mine": None, "cup": None}
@@ -336,7 +340,7 @@ def test_the_arguments_of_json_rpc_go_back_in_their_form(params: Any, arguments:
     assert found is not None
     assert found.arguments == arguments
     changed = {"a": 2} if isinstance(params, dict) else {"params": [2]} if params else {}
-    assert found.with_arguments(changed) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": asked}
+    assert found.build_body_with_arguments(changed) == {"jsonrpc": "2.0", "id": 1, "method": "m", "params": asked}
 
 
 @pytest.mark.parametrize(

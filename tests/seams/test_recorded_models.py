@@ -69,7 +69,7 @@ def test_faults_hit_recorded_answers_too(tmp_path: Path) -> None:
     cut = lab.inject("cut", OPENAI, calls=[2], after_events=3)
     trial = lab.run(by_openai_stream, PROMPT, services={OPENAI: lab.recorded(run)}, tools=[refund], faults=[cut])
     assert trial.answer == "Refund: order"
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == ["cut"]
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == ["cut"]
 
 
 def test_a_request_that_the_log_does_not_hold_is_said_in_one_line(tmp_path: Path) -> None:
@@ -90,17 +90,17 @@ def test_answers_to_one_request_come_in_their_order(tmp_path: Path) -> None:
     said = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
     choices = [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}]
     run = Run("mine", tmp_path / "mine", 0.0, "2026-06-01T09:00:00Z")
-    with run.log("info") as info:
+    with run.open_log("info") as info:
         info.write(RunStarted(seed=1, settings={}, plan={}, prompts=1, now=run.now, model="m"))
         info.write(PromptStarted(prompt_index=1, prompt="hi"), trial="p1.r1")
         for attempt, (status, body) in enumerate(
             [(429, {"error": {"message": "busy"}}), (200, {**said, "choices": choices})]
         ):
-            from chaoslab.base.identity import digest
+            from chaoslab.base.identity import hash_value
 
             info.write(
                 Replied(
-                    target="model", request=1, attempt=attempt, asked=digest(asked), status=status,
+                    target="model", request=1, attempt=attempt, asked=hash_value(asked), status=status,
                     content_type="application/json", body=json.dumps(body), headers={"retry-after": "3"},
                 ),
                 trial="p1.r1",

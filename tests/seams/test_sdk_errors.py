@@ -97,8 +97,8 @@ def seen(row: Row) -> tuple[dict[Way, Cell], list[str]]:
         twin=False,
     )
     assert trial.error is None, trial.story()
-    requests = Counter(event.target for _, event in trial.history.of(CallFinished))
-    met = [event.target for _, event in trial.history.of(FaultWitnessed)]
+    requests = Counter(event.target for _, event in trial.history.find_events(CallFinished))
+    met = [event.target for _, event in trial.history.find_events(FaultWitnessed)]
     return {way: (trial.answer[way], requests[host(way)]) for way in WAYS}, met
 
 

@@ -261,9 +261,9 @@ def test_every_client_meets_every_fault(
     assert found == (met, seconds)
     assert len(trial.effects) == done
     for kind in (FaultScheduled, FaultInjected, FaultWitnessed):
-        ((_, event),) = trial.history.of(kind)
+        ((_, event),) = trial.history.find_events(kind)
         assert (event.target, event.request, event.attempt) == ("shop", 1, 1)
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert call.error == (met if isinstance(met, str) else None if met[0] == 200 else "Service Unavailable")
     assert call.duration_s == pytest.approx(seconds, abs=0.001)
 
@@ -272,8 +272,8 @@ def test_every_client_meets_every_fault(
 def test_a_request_that_meets_no_fault_is_numbered_and_its_reply_noted(client: Client) -> None:
     (found,), trial = met_by(client, ("POST", "/orders?dry=no", ORDER))
     assert found == (OK, 0.0)
-    ((_, began),) = trial.history.of(CallStarted)
-    ((_, ended),) = trial.history.of(CallFinished)
+    ((_, began),) = trial.history.find_events(CallStarted)
+    ((_, ended),) = trial.history.find_events(CallFinished)
     assert (began.target, began.tool, began.arguments) == ("shop", "POST /orders", {"query": {"dry": "no"}, **ORDER})
     assert (ended.ok, ended.status, ended.via, json.loads(ended.reply)) == (True, 200, "service", PLACED)
     assert began.at == ended.at
@@ -300,7 +300,7 @@ def test_a_body_of_any_shape_is_numbered_and_answered_as_without_the_lab(body: b
 
     trial = ran(agent, lab.inject("latency", "shop", calls=[2]), services={"shop": echo})
     assert (trial.error, places(trial)) == (None, [(2, 1)])
-    assert [event.request for _, event in trial.history.of(CallStarted)] == [1, 2, 3]
+    assert [event.request for _, event in trial.history.find_events(CallStarted)] == [1, 2, 3]
 
 
 # The same bytes with and without the seam.
@@ -343,7 +343,7 @@ def test_the_bytes_are_the_same_whether_faults_are_near_or_not(words: bytes, mon
     logging.getLogger("chaoslab.worlds.virtual.network.serving").setLevel(logging.CRITICAL)
     watched = heard(words, [])
     near = heard(words, [lab.inject("latency", "shop", calls=[9]), lab.inject("wrong_value", "shop", chance=1e-9)])
-    monkeypatch.setattr("chaoslab.worlds.virtual.network._client_side.attempt_aside", lambda *_: None)
+    monkeypatch.setattr("chaoslab.worlds.virtual.network._client_side.make_service_attempt", lambda *_: None)
     assert watched == near == heard(words, []) != b""
 
 
@@ -358,14 +358,14 @@ def test_a_wrong_value_in_a_packed_or_streamed_reply_arrives_with_the_right_leng
     wrong = lab.inject("wrong_value", "shop", point=0.9, factor=2.0)
     (found,), trial = met_by(by_httpx, ("GET", path), faults=[wrong])
     assert found[0] == (200, {"item": "tea", "total": 60})
-    ((_, event),) = trial.history.of(FaultWitnessed)
+    ((_, event),) = trial.history.find_events(FaultWitnessed)
     assert event.changed == "total 30 → 60"
 
 
 def test_an_error_in_place_of_the_head_of_a_reply_is_witnessed_too() -> None:
     failing = lab.inject("tool_error", "shop", status=503)
     (reply,), trial = outcomes(lambda: requests.head("http://shop/orders", timeout=5), faults=[failing])
-    assert (reply.status_code, len(list(trial.history.of(FaultWitnessed)))) == (503, 1)
+    assert (reply.status_code, len(list(trial.history.find_events(FaultWitnessed)))) == (503, 1)
 
 
 # Effects.
@@ -403,7 +403,7 @@ def test_an_order_with_a_key_or_a_method_that_may_be_repeated_is_one(
     lost = [lab.inject("lost_reply", "shop", calls=[1])]
     trial = lab.run(buyer(headers, method=method), "go", services={"shop": shop}, faults=lost)
     assert trial.outcome is lab.Outcome.CORRECT
-    assert (len(trial.effects), len(list(trial.history.of(Effect)))) == (1, 2)
+    assert (len(trial.effects), len(list(trial.history.find_events(Effect)))) == (1, 2)
     assert trial.recovery["shop"].ending == "retry"
 
 
@@ -413,7 +413,7 @@ def test_an_error_of_a_request_for_the_head_alone_is_met_though_its_body_is_not_
 
     faults = [lab.inject("server_error", "shop", status=503)]
     trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, twin=False, anyway=True)
-    assert (trial.answer, len(list(trial.history.of(FaultWitnessed)))) == ("503", 1)
+    assert (trial.answer, len(list(trial.history.find_events(FaultWitnessed)))) == ("503", 1)
 
 
 def test_a_repeat_that_takes_back_what_came_between_is_an_effect_of_its_own() -> None:
@@ -486,7 +486,7 @@ def test_one_key_at_two_addresses_is_two_effects() -> None:
 def test_a_service_that_says_nonsense_of_its_effects_is_told_and_judged_by_its_method() -> None:
     _, trial = met_by(by_requests, ("POST", "/mumbles", ORDER))
     assert [effect["effect"] for effect in trial.effects] == ["POST /mumbles"]
-    ((_, warning),) = trial.history.of(LabWarning)
+    ((_, warning),) = trial.history.find_events(LabWarning)
     assert warning.message.startswith("shop says X-Lab-Effect: '7' to POST /mumbles: it should be none, or JSON as in")
 
 
@@ -503,13 +503,13 @@ def test_effects_of_a_service_can_be_stated() -> None:
 
 
 def places(trial: lab.Trial) -> list[tuple[int, int]]:
-    return [(event.request, event.attempt) for _, event in trial.history.of(FaultWitnessed)]
+    return [(event.request, event.attempt) for _, event in trial.history.find_events(FaultWitnessed)]
 
 
 def test_the_same_again_before_it_was_answered_is_a_further_attempt() -> None:
     failing = [lab.inject("tool_error", "shop", status=503, calls=[1], attempts=[1, 2])]
     _, trial = met_by(by_requests, POST, POST, POST, POST, ("GET", "/orders"), faults=failing)
-    begun = [(event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
+    begun = [(event.request, event.attempt) for _, event in trial.history.find_events(CallStarted)]
     assert begun == [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1)]
     assert places(trial) == [(1, 1), (1, 2)]
 
@@ -521,9 +521,9 @@ def test_equal_requests_to_two_services_are_two_requests() -> None:
         return "done"
 
     trial = ran(agent, services={"shop": shop, "bank": shop})
-    begun = [(event.target, event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
+    begun = [(event.target, event.request, event.attempt) for _, event in trial.history.find_events(CallStarted)]
     assert begun == [("shop", 1, 1), ("bank", 1, 1)]
-    assert len({event.request_id for _, event in trial.history.of(CallStarted)}) == 2
+    assert len({event.request_id for _, event in trial.history.find_events(CallStarted)}) == 2
 
 
 @pytest.mark.parametrize(
@@ -580,7 +580,7 @@ def test_functions_and_services_share_the_memory_of_the_trial() -> None:
         tools=[pay],
     )
     assert trial.answer == "could not pay"
-    witnessed = [(event.target, event.request) for _, event in trial.history.of(FaultWitnessed)]
+    witnessed = [(event.target, event.request) for _, event in trial.history.find_events(FaultWitnessed)]
     assert witnessed == [("shop", 2), ("pay", 2)]
 
 
@@ -597,6 +597,8 @@ def test_a_request_that_is_never_made_makes_the_trial_invalid() -> None:
 
 
 def test_a_service_that_a_fault_is_aimed_at_and_nobody_asks_is_warned_of() -> None:
+    _, refused = met_by(by_requests, ("GET", "/1"), faults=[lab.inject("refused", "shop")])
+    assert refused.warnings == ()
     _, trial = met_by(by_requests, faults=[lab.inject("latency", "shop")])
     assert trial.warnings == (
         "shop was never called: the agent had no use for it, or calls another object; latency on shop could hit "
@@ -618,7 +620,7 @@ def test_an_error_in_the_services_own_words_is_told_in_them() -> None:
         return [b'{"error": "the shop is closed"}']
 
     (met,), trial = outcomes(lambda: by_requests(*POST, {}), services={"shop": closed})
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (met[0], call.status, call.error, trial.effects) == (409, 409, "the shop is closed", [])
 
 
@@ -628,7 +630,7 @@ def test_an_answer_without_a_body_is_an_effect_too() -> None:
         return []
 
     (reply,), trial = outcomes(lambda: requests.delete("http://shop/orders/7", timeout=5), services={"shop": empties})
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (reply.status_code, call.ok, call.status) == (204, True, 204)
     assert trial.effects == [{"effect": "DELETE /orders/7"}]
 
@@ -673,9 +675,9 @@ def test_a_story_may_change_what_the_service_is_asked(tmp_path: Path) -> None:
 def test_a_refused_connection_is_the_first_attempt_of_the_request_that_comes_after_it() -> None:
     (first, again), trial = met_by(by_requests, POST, POST, faults=[lab.inject("refused", "shop", calls=[1])])
     assert (first[0], again[0]) == ("refused", OK)
-    begun = [(event.tool, event.request, event.attempt) for _, event in trial.history.of(CallStarted)]
+    begun = [(event.tool, event.request, event.attempt) for _, event in trial.history.find_events(CallStarted)]
     assert begun == [("connect", 1, 1), ("POST /orders", 1, 2)]
-    assert len({event.request_id for _, event in trial.history.of(CallStarted)}) == 1
+    assert len({event.request_id for _, event in trial.history.find_events(CallStarted)}) == 1
     assert trial.recovery["shop"].ending == "retry"
 
 
@@ -784,8 +786,8 @@ def test_every_reader_meets_every_fault_of_a_stream(
     assert failed in why.lower()
     assert bool(failed) == bool(why)
     for kind in (FaultScheduled, FaultInjected, FaultWitnessed):
-        assert len(list(trial.history.of(kind))) == 1
-    ((_, call),) = trial.history.of(CallFinished)
+        assert len(list(trial.history.find_events(kind))) == 1
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (call.ok, call.error) == (not failed, "timed_out" if failed else None)
 
 
@@ -793,10 +795,10 @@ def test_every_reader_meets_every_fault_of_a_stream(
 @pytest.mark.parametrize("faults", [[], [lab.inject("cut", "teller", after_events=8)]])
 def test_a_stream_that_no_fault_changes_comes_when_it_is_sent(faults: list[Any]) -> None:
     got, why, trial = read(read_by_httpx, faults)
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     first_s, last_s = round(call.first_byte_s or 9, 2), round(call.last_byte_s or 9, 2)
     assert (got, why, first_s, last_s) == (WHOLE, "", 0.0, 5.0)
-    assert not list(trial.history.of(FaultInjected))
+    assert not list(trial.history.find_events(FaultInjected))
 
 
 def test_a_stream_whose_reader_hangs_for_ever_has_met_its_fault() -> None:
@@ -805,7 +807,7 @@ def test_a_stream_whose_reader_hangs_for_ever_has_met_its_fault() -> None:
 
     trial = ran(agent, lab.inject("stall", "teller", after_events=2), services={"teller": teller}, timeout_s=20)
     assert trial.outcome is lab.Outcome.HUNG
-    ((_, fault),) = trial.history.of(FaultWitnessed)
+    ((_, fault),) = trial.history.find_events(FaultWitnessed)
     assert fault.evidence.startswith("nothing came for 19.")
 
 
@@ -820,7 +822,7 @@ def test_a_service_that_fails_within_a_stream_closes_it_with_a_fault_near_or_not
 
     for faults in ([], [lab.inject("slow_chunks", "teller")]):
         trial = ran(agent, *faults, services={"teller": teller})
-        ((_, call),) = trial.history.of(CallFinished)
+        ((_, call),) = trial.history.find_events(CallFinished)
         assert (trial.answer, call.error) == ("closed", "closed")
 
 
@@ -867,7 +869,7 @@ def test_the_bytes_of_requests_that_are_sent_together_are_told_apart() -> None:
             return str(len(sock.recv(65536)))
 
     trial = ran(agent)
-    calls = [call for _, call in trial.history.of(CallFinished)]
+    calls = [call for _, call in trial.history.find_events(CallFinished)]
     assert sum(call.bytes for call in calls) == int(trial.answer)
     assert [call.reply != "" for call in calls] == [False, True, True]
 
@@ -878,7 +880,7 @@ def test_a_large_reply_is_over_when_its_last_byte_was_taken(faults: list[Any]) -
         return str(len(requests.get("http://shop/large", timeout=5).json()))
 
     trial = ran(agent, *faults)
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (trial.answer, call.ok, call.bytes > 300_000) == ("300000", True, True)
 
 
@@ -889,7 +891,7 @@ def test_a_client_that_stops_reading_is_no_failure() -> None:
             return sock.recv(15).decode()
 
     trial = ran(agent)
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (trial.answer, call.error, call.bytes) == ("HTTP/1.1 200 OK", "cancelled", 15)  # not even a whole head
 
     def agent_of_more(_: str) -> str:
@@ -898,7 +900,7 @@ def test_a_client_that_stops_reading_is_no_failure() -> None:
             return str(len(sock.recv(1000)))
 
     trial = ran(agent_of_more)
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (trial.answer, call.error, call.status, call.bytes) == ("1000", None, 200, 1000)
 
 
@@ -909,8 +911,8 @@ def test_a_changed_reply_of_which_only_a_part_was_taken_is_not_witnessed() -> No
             return str(len(sock.recv(1000)))
 
     trial = ran(agent, lab.inject("wrong_value", "shop"))
-    assert (trial.answer, len(list(trial.history.of(FaultInjected)))) == ("1000", 1)
-    assert not list(trial.history.of(FaultWitnessed))
+    assert (trial.answer, len(list(trial.history.find_events(FaultInjected)))) == ("1000", 1)
+    assert not list(trial.history.find_events(FaultWitnessed))
 
 
 def test_a_client_that_sends_and_forgets_has_its_work_done_and_meets_nothing() -> None:
@@ -922,15 +924,15 @@ def test_a_client_that_sends_and_forgets_has_its_work_done_and_meets_nothing() -
         return "sent"
 
     trial = ran(agent, lab.inject("wrong_value", "shop"))
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (call.ok, call.error, len(trial.effects)) == (False, "cancelled", 1)
-    assert not list(trial.history.of(FaultWitnessed))
+    assert not list(trial.history.find_events(FaultWitnessed))
 
 
 def test_a_reply_that_ends_too_soon_is_closed() -> None:
     logging.getLogger("chaoslab.worlds.virtual.network.serving").setLevel(logging.CRITICAL)
     _, trial = met_by(by_requests, ("GET", "/stumbles"))
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (call.ok, call.error, call.status) == (False, "closed", 200)
 
 
@@ -972,7 +974,7 @@ def test_a_client_that_hangs_up_ends_the_attempt_and_the_fault() -> None:
         return "gone"
 
     trial = ran(agent, lab.inject("latency", "shop", delay_s=60.0, stream="upstream"))
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (call.error, round(call.duration_s, 3), call.via) == ("timed_out", 0.7, "none")
     assert round(trial.seconds, 2) == 0.7
 
@@ -986,7 +988,7 @@ def test_a_client_that_waits_for_ever_hangs_and_has_met_its_fault() -> None:
     trial = ran(reads, lab.inject("lost_reply", "shop", calls=[1]), timeout_s=20)
     assert trial.outcome is lab.Outcome.HUNG
     assert "recv from shop:80" in trial.why
-    ((_, fault),) = trial.history.of(FaultWitnessed)
+    ((_, fault),) = trial.history.find_events(FaultWitnessed)
     assert fault.evidence == "the work was done, no answer within 20 s"
 
 
@@ -1005,11 +1007,11 @@ def test_a_service_that_is_slow_by_itself_meets_the_clients_timeout_and_no_fault
         return "in time"
 
     trial = ran(agent)
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (trial.answer, call.error, round(call.duration_s, 3)) == ("too slow", "timed_out", 1.0)
-    assert [attempt.via for attempt in attempts(trial.history)] == ["service"]  # it is a time of the service's
+    assert attempts(trial.history).ways == {"service"}  # it is a time of the service's
     assert len(trial.effects) == 1  # it was done all the same
-    assert not list(trial.history.of(FaultScheduled))
+    assert not list(trial.history.find_events(FaultScheduled))
 
 
 @pytest.mark.parametrize(("path", "faults"), [
@@ -1019,9 +1021,9 @@ def test_a_service_that_is_slow_by_itself_meets_the_clients_timeout_and_no_fault
 def test_an_error_of_the_services_own_stays_its_own(path: str, faults: list[Any]) -> None:
     logging.getLogger("chaoslab.worlds.virtual.network.serving").setLevel(logging.CRITICAL)
     (reply,), trial = outcomes(lambda: requests.post(f"http://shop{path}", json=ORDER, timeout=5), faults=faults)
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (reply.status_code, call.ok, call.status) == (500, False, 500)
-    assert len(list(trial.history.of(FaultWitnessed))) == len(faults)
+    assert len(list(trial.history.find_events(FaultWitnessed))) == len(faults)
     assert trial.effects == []
 
 
@@ -1035,17 +1037,17 @@ def test_a_client_that_keeps_its_connection_after_its_timeout_has_met_the_fault(
 
     trial = ran(agent, lab.inject("lost_reply", "shop"))
     assert isinstance(trial.error, TimeoutError)
-    ((_, call),) = trial.history.of(CallFinished)
-    ((_, fault),) = trial.history.of(FaultWitnessed)
+    ((_, call),) = trial.history.find_events(CallFinished)
+    ((_, fault),) = trial.history.find_events(FaultWitnessed)
     assert (call.error, call.duration_s) == ("timed_out", 4.0)
     assert fault.evidence == "the work was done, no answer within 4 s"
 
 
 def test_a_trial_that_ends_before_its_fault_leaves_it_unwitnessed() -> None:
     trial = ran(reads, lab.inject("latency", "shop", delay_s=100.0), deadline_s=50)
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (trial.outcome, call.error) == (lab.Outcome.HUNG, "open at the trial's end")
-    assert not list(trial.history.of(FaultWitnessed))
+    assert not list(trial.history.find_events(FaultWitnessed))
 
 
 @pytest.mark.parametrize("client", [by_requests, by_httpx_async])
@@ -1112,7 +1114,7 @@ def http_request(target: str, body: bytes, kind: str = "application/json") -> Ht
     (http_request("/a", b""), {}),
 ])  # fmt: skip
 def test_a_request_means_the_fields_of_its_body_and_its_query(asked: HttpRequest, meaning: dict[str, Any]) -> None:
-    assert asked.meaning() == meaning
+    assert asked.parse_arguments() == meaning
 
 
 @pytest.mark.parametrize(("asked", "key", "value"), [
@@ -1125,17 +1127,17 @@ def test_a_request_means_the_fields_of_its_body_and_its_query(asked: HttpRequest
     (http_request("/a?y=2", b""), "query", {"y": "3"}),
 ])  # fmt: skip
 def test_a_changed_meaning_is_another_request(asked: HttpRequest, key: str, value: Any) -> None:
-    wanted = {**asked.meaning(), key: value}
-    changed = asked.with_meaning(wanted)
-    assert changed.meaning() == wanted
-    assert changed.header(b"content-length") == str(len(changed.body))
+    wanted = {**asked.parse_arguments(), key: value}
+    changed = asked.with_arguments(wanted)
+    assert changed.parse_arguments() == wanted
+    assert changed.get_header(b"content-length") == str(len(changed.body))
     assert changed.body[:1] == asked.body[:1]  # an object stays one, and nothing nothing
 
 
 def test_the_intent_of_a_request_is_that_of_its_meaning_though_another_of_the_same_bytes_came_before() -> None:
     both = [http_request("/a", b"x=1", kind) for kind in ("application/x-www-form-urlencoded", "text/plain")]
     for each in both * 2:
-        assert each.intent(each.meaning()) == canonical(["", each.meaning()])
+        assert each.build_intent_key(each.parse_arguments()) == canonical(["", each.parse_arguments()])
 
 
 def thrice(_: str) -> None:
@@ -1194,8 +1196,8 @@ def test_a_request_to_a_model_is_in_no_protocol_of_tools() -> None:
 def test_times_of_a_stream_are_told_to_the_microsecond() -> None:
     view = StreamView(1 / 3)
     for at_s in (2 / 3, 4 / 3):
-        view.took(b"data: a\n\n", at_s)
-    assert view.view(None, 2.0, waited=False) == Streamed(0.333333, 1.0, 0.666667, 2, 18, False, "end")
+        view.note_part(b"data: a\n\n", at_s)
+    assert view.build_stream_summary(None, 2.0, waited=False) == Streamed(0.333333, 1.0, 0.666667, 2, 18, False, "end")
 
 
 @pytest.mark.parametrize("length", [True, False])
@@ -1215,7 +1217,7 @@ def test_an_answer_to_an_old_client_ends_with_its_connection(length: bool) -> No
 
     trial = lab.run(agent, "go", services={"shop": shop}, twin=False)
     assert trial.answer == "200 onetwo"
-    ((_, call),) = trial.history.of(CallFinished)
+    ((_, call),) = trial.history.find_events(CallFinished)
     assert (call.ok, call.status, call.error, call.reply) == (True, 200, None, "onetwo")
 
 
@@ -1236,5 +1238,5 @@ def test_a_reader_that_stops_at_once_has_what_it_wanted_and_one_that_waits_gave_
                 pass
             time.sleep(waits_s)
 
-    ((_, call),) = lab.run(agent, "go", services={"shop": shop}, twin=False).history.of(CallFinished)
+    ((_, call),) = lab.run(agent, "go", services={"shop": shop}, twin=False).history.find_events(CallFinished)
     assert (call.ok, call.error, round(call.duration_s, 2)) == (ok, error, 1.0 + waits_s)

@@ -20,7 +20,7 @@ import requests
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
-from chaoslab.seams.services.app import AppRequest, kind_of
+from chaoslab.seams.services.app import AppRequest, detect_service_kind
 from chaoslab.worlds.virtual.machine.context import Unsupported
 from chaoslab.worlds.virtual.network import asgi
 from tests.worlds.virtual.patch_parts import in_place
@@ -122,7 +122,7 @@ def place(url: str) -> Callable[[str], str]:
 
 @named
 def test_each_form_answers_at_both_ports(app: Any, kind: str) -> None:
-    assert kind_of(app) == kind
+    assert detect_service_kind(app) == kind
     for scheme in ("http", "https"):
         trial = lab.run(place(f"{scheme}://shop/orders"), "go", services={"shop": app}, twin=False)
         assert trial.error is None
@@ -169,10 +169,10 @@ async def of_nothing(one: Any = None) -> None: ...
 def test_a_form_is_told_by_what_a_callable_takes(app: Any, kind: str) -> None:
     if kind.startswith("it "):
         with pytest.raises(TypeError) as told:
-            kind_of(app)
+            detect_service_kind(app)
         assert str(told.value).startswith(kind)
     else:
-        assert kind_of(app) == kind
+        assert detect_service_kind(app) == kind
 
 
 @named
@@ -285,7 +285,8 @@ def replies(request: AppRequest) -> Any:
         "/headers": (200, {"b": 2}, {"X-A": "1", "Content-Type": "application/x"}), "/wrong": 3, "/short": (200,),
     }  # fmt: skip
     if request.path == "/echo":
-        return [request.method, dict(request.query), request.headers["x-b"], request.json, request.text]
+        headers = [request.headers.get(name) for name in ("x-b", "content-type")]
+        return [request.method, dict(request.query), headers, request.json, request.text]
     if request.path == "/parts":
         return 200, _parts(), {"Content-Type": "text/event-stream"}
     return kinds[request.path]
@@ -303,7 +304,7 @@ def test_the_replies_of_a_function(errors: pytest.LogCaptureFixture) -> None:
         for path in ("dict", "list", "text", "bytes", "none", "status", "headers", "parts", "wrong", "short"):
             reply = httpx.get(f"http://shop/{path}")
             seen.append((reply.status_code, reply.headers.get("content-type"), reply.content))
-        seen.append(httpx.post("http://shop/echo?q=1", json={"n": 1}, headers={"X-B": "c"}).json())
+        seen.append(httpx.post("http://shop/echo?q=1&e=", json={"n": 1}, headers={"X-B": "c"}).json())
         seen.append(httpx.post("http://shop/echo", content="{", headers={"X-B": "c"}).status_code)
         return seen
 
@@ -319,7 +320,7 @@ def test_the_replies_of_a_function(errors: pytest.LogCaptureFixture) -> None:
         (200, "text/event-stream", b"data: 0\n\ndata: 1\n\n"),
         (500, "text/plain", b"Internal Server Error"),
         (500, "text/plain", b"Internal Server Error"),
-        ["POST", {"q": "1"}, "c", {"n": 1}, '{"n":1}'],
+        ["POST", {"q": "1", "e": ""}, ["c", "application/json"], {"n": 1}, '{"n":1}'],
         400,
     ]
     assert "the service replies returned int 3: it should return a dict, list, str, bytes or None, or" in errors.text
@@ -408,7 +409,7 @@ def test_an_unknown_host_ends_the_trial_and_the_nearest_service_is_named() -> No
     def moved(_: str) -> str:
         return httpx.get("https://api.together.ai/v1").text
 
-    hint = r"it is together's, as 'api.together.xyz' is: name that service 'api.together.ai'. Else give"
+    hint = r"it is together's, as 'api.together.xyz' is: name that service 'api.together.ai'. Else pass a fake"
     with pytest.raises(BaseException, match=hint):
         lab.run(moved, "go", services={"api.together.xyz": function})
 
@@ -494,7 +495,7 @@ def test_the_reports_of_an_sdk_are_no_requests_to_the_model_whose_host_they_go_t
         faults=[lab.inject("latency", "api.openai.com", delay_s=3.0, calls=[2])],
     )  # fmt: skip
     assert (trial.answer, str(trial.outcome), round(trial.seconds)) == ("One. Two.", "correct", 3)
-    assert [event.tool for _, event in trial.history.of(CallStarted)] == ["POST /v1/chat/completions"] * 2
+    assert [event.tool for _, event in trial.history.find_events(CallStarted)] == ["POST /v1/chat/completions"] * 2
     assert trial.warnings == (
         "api.openai.com was not reached by the tracing of openai-agents: that is no request to the model",
     )
@@ -568,7 +569,7 @@ def test_an_own_backend_on_this_computer_is_not_covered(host: str) -> None:
     said = (
         r"a connection to 127.0.0.1:8123 \(in test_service_apps.py, line \d+, agent\) is not covered by virtual time: "
     )
-    with pytest.raises(Unsupported, match=said + r"give its stand-in with services=\{'127.0.0.1:8123': …\}, or run in"):
+    with pytest.raises(Unsupported, match=said + r"pass a fake with services=\{'127.0.0.1:8123': …\}, or run in"):
         lab.run(agent, "go")
     trial = lab.run(agent, "go", elsewhere="unreachable", twin=False)
     assert (trial.answer, trial.warnings) == (
@@ -600,7 +601,7 @@ def test_an_application_that_has_room_may_be_told_so_again() -> None:
         loop = asyncio.get_running_loop()
         exchange._room, exchange._end = loop.create_future(), loop.create_future()
         for _ in range(2):
-            exchange._left()
+            exchange._handle_client_gone()
         assert (exchange._room.done(), exchange._end.done()) == (True, True)
 
     asyncio.run(story())

@@ -17,10 +17,10 @@ from chaoslab.core.inject import inject
 from chaoslab.core.limits import Limits
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Plan
-from chaoslab.core.stream import Parts, Streamed
+from chaoslab.core.stream import BodyParts, Streamed
 from chaoslab.faults.process.service_paused import ServicePaused
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.services.aside import AsideAttempt, attempt_aside, unread
+from chaoslab.seams.services.aside import UncountedAttempt, make_service_attempt, make_unparsed_attempt
 from chaoslab.seams.services.line import ClientEnd, Iterated
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
@@ -60,10 +60,10 @@ class Whole:
     fields: list[tuple[str, str]] = field(default_factory=lambda: list(JSON))
     body: bytes = BODY
 
-    async def whole(self) -> tuple[int, list[tuple[str, str]], bytes]:
+    async def read_all(self) -> tuple[int, list[tuple[str, str]], bytes]:
         return self.status, self.fields, self.body
 
-    def parts(self) -> Parts:
+    def iterate_parts(self) -> BodyParts:
         return Iterated(iter((self.body,)))
 
 
@@ -79,17 +79,17 @@ class Wire:
     answer: Whole = field(default_factory=Whole)
     told: list[Any] = field(default_factory=list)
 
-    async def application(self, request: HttpRequest) -> Whole:
+    async def request_service_answer(self, request: HttpRequest) -> Whole:
         self.told.append(request)
         self.clock.sleep(self.works_s)
         return self.answer
 
-    async def wait(self, delay_s: float) -> bool:
+    async def wait_unless_client_left(self, delay_s: float) -> bool:
         left_s = min(delay_s, self.hangs_up_s - self.clock.now_s)
         self.clock.now_s += max(0.0, left_s)
         return self.clock.now_s >= self.hangs_up_s
 
-    def lapse(self) -> None:
+    def abandon_oldest_exchange(self) -> None:
         self.told.append("lapse")
 
 
@@ -101,14 +101,14 @@ class Trial:
         plan = Plan(1, faults, limits)
         self.seam = ServiceSeam(plan, timeout_s=HANG_S, clock=self.clock)
         self.book = TrialLog(TrialId("run", 1), began=NOW, clock=self.clock)
-        self.seam.begin(self.book, TrialMemory(plan, self.book.key, clock=self.clock))
+        self.seam.begin_trial(self.book, TrialMemory(plan, self.book.key, clock=self.clock))
 
     def ask(
         self, target: str = "/price", *, method: str = "GET", body: bytes = b"", name: str = "crm", **of: Any
     ) -> Any:
         self.wire = Wire(self.clock, **of)
         fields = [(b"Content-Type", b"application/json"), (b"X-Tenant", b"test-a")]
-        attempt = attempt_aside(self.seam, name, HttpRequest(method, target, fields, body), self.wire)
+        attempt = make_service_attempt(self.seam, name, HttpRequest(method, target, fields, body), self.wire)
         assert attempt is not None
         return attempt
 
@@ -117,20 +117,20 @@ class Trial:
     ) -> None:
         """The application answers a request that no fault hits, and the client takes it."""
         started = [(status, list(JSON))]
-        assert b"".join(attempt.answering(started, [body[:3], body[3:]])) == body
+        assert b"".join(attempt.yield_recorded_parts(started, [body[:3], body[3:]])) == body
         self.clock.sleep(took_s)
-        attempt.ended(ClientEnd(None, (int(status[:3]), started[0][1], body), len(body) + 40))
+        attempt.handle_client_end(ClientEnd(None, (int(status[:3]), started[0][1], body), len(body) + 40))
 
     def played(self, attempt: ServiceAttempt) -> tuple[int, bytes] | str:
         """The status and the body of what the faults leave, or the kind of the failure."""
         try:
-            started, parts = attempt.play()
+            started, parts = attempt.produce_reply_sync()
             return int(started[0][0]), b"".join(parts)
         except Failure as failure:
             return failure.kind
 
     def of(self, kind: type[events.Event]) -> list[Any]:
-        return list(self.book.noted(kind))
+        return list(self.book.find_noted_events(kind))
 
 
 def ends(trial: Trial) -> list[tuple[Any, ...]]:
@@ -167,9 +167,9 @@ def test_the_end_of_an_exchange_is_told_as_its_client_saw_it(
     trial = Trial()
     attempt = trial.ask()
     trial.clock.sleep(3.0)
-    attempt.ended(seen)
-    attempt.ended(ClientEnd("reset", None, 0))  # what comes after the end is nothing
-    trial.seam.end()
+    attempt.handle_client_end(seen)
+    attempt.handle_client_end(ClientEnd("reset", None, 0))  # what comes after the end is nothing
+    trial.seam.end_trial()
     (end,) = trial.of(events.CallFinished)
     assert (end.ok, end.status, end.error, end.duration_s, end.bytes) == (ok, status, error, 3.25, seen.bytes)
     streamed = seen.streamed or Streamed()
@@ -184,12 +184,15 @@ def test_a_client_that_kept_its_connection_after_its_timeout_met_that_and_any_ot
         attempt = trial.ask(f"/{number}", name="crm")
         trial.clock.sleep(2.0)
         if number != 3:
-            attempt.waited()
+            attempt.note_client_timeout()
         trial.clock.sleep(4.0)
         if number == 2:
-            attempt.ended(ClientEnd("left", None, 0))
-    assert sorted(trial.seam.silent()) == ["crm has not answered GET /1 (1.1)", "crm has not answered GET /3 (3.1)"]
-    trial.seam.end()
+            attempt.handle_client_end(ClientEnd("left", None, 0))
+    assert sorted(trial.seam.describe_unanswered()) == [
+        "crm has not answered GET /1 (1.1)",
+        "crm has not answered GET /3 (3.1)",
+    ]
+    trial.seam.end_trial()
     assert sorted(ends(trial)) == [
         (1, 1, False, None, "timed_out", 2.25), (2, 1, False, None, "timed_out", 2.25),
         (3, 1, False, None, events.OPEN, 6.25),
@@ -201,7 +204,7 @@ def test_the_slower_of_two_equal_requests_was_not_needed_once_the_other_is_answe
     slow = trial.ask()
     trial.clock.sleep(1.0)
     trial.answered(trial.ask())
-    slow.ended(ClientEnd("left", None, 0))
+    slow.handle_client_end(ClientEnd("left", None, 0))
     assert ends(trial) == [(1, 2, True, 200, None, 0.75), (1, 1, False, None, "cancelled", 1.75)]
     trial.clock.sleep(1.0)
     trial.answered(trial.ask())
@@ -224,12 +227,12 @@ def test_what_a_request_did_is_noted_when_its_answer_begins(
 ) -> None:
     trial = Trial()
     attempt = trial.ask(method=method, body=b'{"tea": 2}')
-    assert attempt.may_act == (method == "POST")
+    assert attempt.may_still_act == (method == "POST")
     started = [(status, [*JSON, *([("x-lab-EFFECT", said)] if said else [])])]
-    parts = attempt.answering(started, [b"{", b"}"])
+    parts = attempt.yield_recorded_parts(started, [b"{", b"}"])
     next(parts)
     assert [(each.effect, each.content) for each in trial.of(events.Effect)] == effects
-    assert not attempt.may_act
+    assert not attempt.may_still_act
     list(parts)
     assert len(trial.of(events.Effect)) == len(effects)
     assert len(trial.of(events.LabWarning)) == (said == "[")
@@ -238,13 +241,13 @@ def test_what_a_request_did_is_noted_when_its_answer_begins(
 
 def test_a_trial_has_spent_no_token_and_what_its_run_had_before() -> None:
     trial = Trial()
-    trial.seam.begin(trial.book, trial.seam.memory, spent_usd=0.5)
+    trial.seam.begin_trial(trial.book, trial.seam.memory, spent_usd=0.5)
     assert (trial.seam.spent.tokens, trial.seam.spent.cost_usd) == (0.0, 0.5)
 
 
 def test_an_application_that_never_began_did_nothing() -> None:
     trial = Trial()
-    assert list(trial.ask(method="POST").answering([], [])) == []
+    assert list(trial.ask(method="POST").yield_recorded_parts([], [])) == []
     assert trial.of(events.Effect) == []
 
 
@@ -256,14 +259,16 @@ def test_an_answer_that_is_ready_while_its_service_is_paused_waits_and_meets_the
     ready, hit = trial.ask("/1"), trial.ask("/2")
     other = trial.ask("/3", name="shop")
     assert (ready.hit, hit.hit) == (False, True)
-    trial.seam.outages.begin("crm", ActiveFault("service_paused", "service_paused", ServicePaused(4.0)), hit.asked)
+    trial.seam.outages.begin_outage(
+        "crm", ActiveFault("service_paused", "service_paused", ServicePaused(4.0)), hit.asked
+    )
     assert trial.seam.memory.guard.others() == 1
     trial.clock.sleep(1.0)
-    assert list(other.answering([("200 OK", [])], [b"a"])) == [b"a"]
+    assert list(other.yield_recorded_parts([("200 OK", [])], [b"a"])) == [b"a"]
     assert trial.clock.now_s == 101.0
-    assert list(ready.answering([("200 OK", [])], [b"a", b"b"])) == [b"a", b"b"]
+    assert list(ready.yield_recorded_parts([("200 OK", [])], [b"a", b"b"])) == [b"a", b"b"]
     assert trial.clock.now_s == 104.0
-    ready.ended(ClientEnd(None, ANSWER, 50))
+    ready.handle_client_end(ClientEnd(None, ANSWER, 50))
     met = trial.of(events.FaultWitnessed)
     assert [(each.fault, each.request) for each in met] == [("service_paused", 1)]
     trial.clock.sleep(1.0)
@@ -281,13 +286,13 @@ def test_an_answer_that_never_comes_is_waited_for_as_long_as_the_client_does(
     assert (trial.played(attempt), trial.clock.now_s) == (found, ended_s)
     assert (trial.wire.told[-1] == "lapse", trial.seam.lapsed == [attempt]) == (lapsed, lapsed)
     assert len(trial.of(events.Effect)) == 1
-    attempt.ended(ClientEnd("left", None, 0))
+    attempt.handle_client_end(ClientEnd("left", None, 0))
     (met,) = trial.of(events.FaultWitnessed)
     assert met.fault == "lost_reply"
     assert [each.error for each in trial.of(events.CallFinished)] == ["timed_out"]
-    assert trial.seam.silent() == (["crm has not answered POST /price (1.1)"] if lapsed else [])
+    assert trial.seam.describe_unanswered() == (["crm has not answered POST /price (1.1)"] if lapsed else [])
     trial.ask(method="POST")
-    assert len(trial.seam.silent()) == 1  # it was asked again, which is what waits now
+    assert len(trial.seam.describe_unanswered()) == 1  # it was asked again, which is what waits now
 
 
 @pytest.mark.parametrize("delay_s", [2.0, inf])
@@ -298,8 +303,8 @@ def test_a_wait_under_limits_is_over_when_they_are(
     trial = Trial(inject("latency", "crm", delay_s=2.0), limits=(Limits(lever="/nowhere"),))
     guard = trial.seam.memory.guard
     attempt = trial.ask()
-    monkeypatch.setattr(type(guard), "watches", property(lambda _: True))
-    monkeypatch.setattr(type(guard), "ended", lambda _: "over" if trial.clock.now_s >= ends_s else "")
+    monkeypatch.setattr(type(guard), "can_end_faults", property(lambda _: True))
+    monkeypatch.setattr(type(guard), "find_fault_end_reason", lambda _: "over" if trial.clock.now_s >= ends_s else "")
     try:
         asyncio.run(attempt.wait(delay_s))
         found = ""
@@ -314,21 +319,21 @@ def test_a_wait_under_limits_is_over_when_they_are(
 def test_another_plan_between_two_trials_hits_and_refuses_from_then_on() -> None:
     trial = Trial()
     trial.answered(trial.ask())
-    assert trial.seam.refusals.refused("crm", 0.25) is None
+    assert trial.seam.refusals.decide_connection_refusal("crm", 0.25) is None
     plan = Plan(2, (inject("tool_error", "crm", status=503), inject("refused", "shop")))
-    trial.seam.change(plan)
-    trial.seam.begin(trial.book, TrialMemory(plan, trial.book.key, clock=trial.clock))
+    trial.seam.change_plan(plan)
+    trial.seam.begin_trial(trial.book, TrialMemory(plan, trial.book.key, clock=trial.clock))
     attempt = trial.ask("/other")
     assert attempt.hit
     assert trial.played(attempt)[0] == 503
-    told = trial.seam.refusals.refused("shop", 0.25)
+    told = trial.seam.refusals.decide_connection_refusal("shop", 0.25)
     assert told is not None
     told()
     assert trial.of(events.CallFinished)[-1].error == "refused"
-    trial.seam.end()
-    assert trial.seam.refusals.refused("shop", 0.25) is None
-    assert attempt_aside(trial.seam, "crm", HttpRequest("GET", "/", [], b""), trial.wire) is None
-    assert unread(trial.seam, "crm", HttpRequest("GET", "/", [], b"")) is None
+    trial.seam.end_trial()
+    assert trial.seam.refusals.decide_connection_refusal("shop", 0.25) is None
+    assert make_service_attempt(trial.seam, "crm", HttpRequest("GET", "/", [], b""), trial.wire) is None
+    assert make_unparsed_attempt(trial.seam, "crm", HttpRequest("GET", "/", [], b"")) is None
 
 
 def test_a_request_that_keeps_up_a_session_is_answered_and_not_noted() -> None:
@@ -336,12 +341,12 @@ def test_a_request_that_keeps_up_a_session_is_answered_and_not_noted() -> None:
     ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     for ends_by in ("ended", "cut"):
         attempt = trial.ask("/mcp", method="POST", body=ping)
-        assert isinstance(attempt, AsideAttempt)
-        assert (attempt.may_act, attempt.shown, attempt.reads) == (False, "ping", 0)
-        assert list(attempt.answering([("200 OK", [])], [b"{}"])) == [b"{}"]
-        assert trial.seam.silent() == ["crm has not answered ping"]
-        attempt.ended(ClientEnd(None, ANSWER, 3)) if ends_by == "ended" else trial.seam.end()
-        attempt.ended(ClientEnd(None, ANSWER, 3))
+        assert isinstance(attempt, UncountedAttempt)
+        assert (attempt.may_still_act, attempt.request_label, attempt.reads) == (False, "ping", 0)
+        assert list(attempt.yield_recorded_parts([("200 OK", [])], [b"{}"])) == [b"{}"]
+        assert trial.seam.describe_unanswered() == ["crm has not answered ping"]
+        attempt.handle_client_end(ClientEnd(None, ANSWER, 3)) if ends_by == "ended" else trial.seam.end_trial()
+        attempt.handle_client_end(ClientEnd(None, ANSWER, 3))
         assert trial.seam.open == {}
     assert trial.of(events.CallStarted) == []
     assert trial.seam.asked_of == {"crm"}
@@ -354,7 +359,7 @@ def test_a_model_that_is_asked_without_end_is_told_of_once_and_ended(capsys: pyt
     for _ in range(2):
         seam.models_asked = 0
         for _ in range(5):
-            seam.asked_model("gpt")
+            seam.count_model_request("gpt")
     said = "chaoslab: gpt was asked 2 times in one trial: it ends as hung after 4 (model_calls_max)\n"
     assert capsys.readouterr().err == said
     assert ended == ["gpt is asked again and again (4 requests to models in one trial)"] * 2
@@ -372,27 +377,27 @@ def test_a_model_that_is_asked_without_end_is_told_of_once_and_ended(capsys: pyt
 )  # fmt: skip
 def test_a_refused_connection_is_the_first_attempt_of_the_next_new_request(fault: str, step: Any, error: str) -> None:
     trial = Trial(inject(fault, "crm", calls=[2]))
-    refused = trial.seam.refusals.refused
+    refused = trial.seam.refusals.decide_connection_refusal
     steps: tuple[Any, ...] = ("lookup", "connection", "handshake")
     assert [refused("crm", 0.25, each) for each in steps] == [None] * 3
     assert refused("shop", 0.25, step) is None
-    assert not trial.seam.refusals.will_refuse("crm")
+    assert not trial.seam.refusals.will_refuse_next_request("crm")
     first = trial.ask("/1")
     started = [("200 OK", list(JSON))]
-    assert list(first.answering(started, [BODY])) == [BODY]
+    assert list(first.yield_recorded_parts(started, [BODY])) == [BODY]
     assert started[0][1][-1] == ("Connection", "close")  # so that it has to connect for the next
-    first.ended(ClientEnd(None, ANSWER, 50))
-    assert trial.seam.refusals.will_refuse("crm")
+    first.handle_client_end(ClientEnd(None, ANSWER, 50))
+    assert trial.seam.refusals.will_refuse_next_request("crm")
     assert [refused("crm", 0.25, each) for each in steps if each != step] == [None] * 2
-    assert trial.seam.refusals.pending("crm") is None
+    assert trial.seam.refusals.get_pending_request("crm") is None
     told = refused("crm", 0.25, step)
     assert told is not None
-    assert trial.seam.refusals.pending("crm") is not None
+    assert trial.seam.refusals.get_pending_request("crm") is not None
     trial.clock.sleep(0.25)
     told()
     assert refused("crm", 0.25, step) is None  # the second attempt goes through
     second = trial.ask("/2")
-    assert (second.call.request, second.call.attempt, trial.seam.refusals.pending("crm")) == (2, 2, None)
+    assert (second.call.request, second.call.attempt, trial.seam.refusals.get_pending_request("crm")) == (2, 2, None)
     trial.answered(second)
     trial.answered(trial.ask("/3"))
     found = [(e.request, e.attempt, e.tool, e.error, e.duration_s) for e in trial.of(events.CallFinished)]
@@ -418,14 +423,14 @@ def test_requests_of_a_service_that_is_down_are_attempts_of_the_one_at_which_it_
     trial = Trial(inject("service_down", "crm", calls=[1], down_s=2.0))
     busy, hit = trial.ask("/0", name="shop"), trial.ask("/1")
     assert (trial.played(hit), busy.hit) == ("reset", False)
-    told = trial.seam.refusals.refused("crm", 0.25)
+    told = trial.seam.refusals.decide_connection_refusal("crm", 0.25)
     assert told is not None
     told()
-    assert trial.seam.refusals.refused("crm", 0.25, "lookup") is None
-    assert trial.seam.refusals.refused("shop", 0.25) is None
-    hit.ended(ClientEnd("reset", None, 0))
+    assert trial.seam.refusals.decide_connection_refusal("crm", 0.25, "lookup") is None
+    assert trial.seam.refusals.decide_connection_refusal("shop", 0.25) is None
+    hit.handle_client_end(ClientEnd("reset", None, 0))
     trial.clock.sleep(2.0)
-    assert trial.seam.refusals.refused("crm", 0.25) is None
+    assert trial.seam.refusals.decide_connection_refusal("crm", 0.25) is None
     found = [(e.request, e.attempt, e.tool, e.error) for e in trial.of(events.CallFinished)]
     assert found == [(1, 2, "connect", "refused"), (1, 1, "GET /1", "reset")]
     assert [(e.attempt, e.evidence) for e in trial.of(events.FaultWitnessed)] == [
@@ -439,6 +444,6 @@ def test_what_was_under_way_at_a_service_that_dies_met_it() -> None:
     under_way, elsewhere, hit = trial.ask("/1"), trial.ask("/1", name="shop"), trial.ask("/2")
     assert trial.played(hit) == "reset"
     for each in (under_way, elsewhere):
-        each.ended(ClientEnd("closed", None, 0))
+        each.handle_client_end(ClientEnd("closed", None, 0))
     met = [(e.target, e.request, e.fault) for e in trial.of(events.FaultWitnessed)]
     assert met == [("crm", 1, "service_down")]

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.core.stream import Parts
-from chaoslab.seams.protocols import message_of
-from chaoslab.seams.protocols.mcp import only_reads, tools_in
+from chaoslab.core.stream import BodyParts
+from chaoslab.seams.protocols import parse_message
+from chaoslab.seams.protocols.mcp import is_read_only_tool, iterate_listed_tools
 from chaoslab.seams.services import seam
 
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "refund", "arguments": {"order": 17}}}
@@ -39,9 +39,9 @@ CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "r
     ],
 )
 def test_the_part_and_the_effects_of_a_message(message: dict[str, Any], part: str | None, effects: list[Any]) -> None:
-    found = message_of(message, (), body=True)
+    found = parse_message(message, (), body=True)
     assert (found and found.part) == part
-    assert found is None or found.effects(found.arguments, None) == effects
+    assert found is None or found.list_effects(found.arguments, None) == effects
 
 
 READS = b'{"result": {"tools": [{"name": "a"}, {"name": "b", "annotations": {"readOnlyHint": true}}]}}'
@@ -62,7 +62,7 @@ READS = b'{"result": {"tools": [{"name": "a"}, {"name": "b", "annotations": {"re
     ],
 )
 def test_the_tools_that_only_read_are_those_of_which_the_list_says_so(body: bytes, names: set[str]) -> None:
-    assert {tool["name"] for tool in tools_in(body) if only_reads(tool)} == names
+    assert {tool["name"] for tool in iterate_listed_tools(body) if is_read_only_tool(tool)} == names
 
 
 def test_a_services_effects_are_the_calls_of_its_tools() -> None:
@@ -89,9 +89,9 @@ def test_a_services_effects_are_the_calls_of_its_tools() -> None:
     ],
 )
 def test_a_failed_call_is_known_by_its_answer(answer: Any, says: bool) -> None:
-    found = message_of(CALL, (), body=True)
+    found = parse_message(CALL, (), body=True)
     assert found is not None
-    assert found.effects(found.arguments, answer) == ([] if says else [("refund", {"order": 17})])
+    assert found.list_effects(found.arguments, answer) == ([] if says else [("refund", {"order": 17})])
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -151,13 +151,13 @@ def test_a_session_that_never_begins_is_a_trial_that_hangs_and_says_why() -> Non
 
 
 def test_a_stream_of_events_is_held_back_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Chatty(Parts):
+    class Chatty(BodyParts):
         left = 100
 
-        async def take(self) -> bytes | None:
+        async def read_part(self) -> bytes | None:
             self.left -= 1
             return b'data: {"method": "notifications/progress"}\n\n' if self.left else None
 
     monkeypatch.setattr(seam, "BODY_MAX", 1000)
-    body, whole = asyncio.run(seam._read_message(Chatty()))
+    body, whole = asyncio.run(seam._read_until_request(Chatty()))
     assert (1000 < len(body) < 1100, whole) == (True, False)

@@ -10,7 +10,7 @@ import pytest
 from chaoslab.core.events import REPLY_MAX
 from chaoslab.core.exchange import Failure
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import ServedLine, Signal, Timed
+from chaoslab.core.pipe import PacedQueue, Signal, Timed
 from chaoslab.core.stream import Streamed, WatchedPipe
 from chaoslab.faults.stream.cut import Cut
 from chaoslab.faults.stream.slow_chunks import SlowChunks
@@ -19,13 +19,13 @@ from chaoslab.seams.http._streamed import ChatReading, KeptParts
 from tests.seams.stream_parts import DEADLINE_S, Timetable, event, events, read, streamed_over
 
 
-def late(delay_s: float) -> ServedLine:
+def late(delay_s: float) -> PacedQueue:
     """Everything so much later, any number of bytes under way."""
 
     def law(timed: Timed, start: float) -> Iterable[Timed]:
         return (Timed(max(start, timed.at + delay_s), timed.item),)
 
-    return ServedLine(law)
+    return PacedQueue(law)
 
 
 def pipe_of(fault: Fault) -> WatchedPipe:
@@ -99,7 +99,7 @@ def test_a_pipe_may_reset_the_stream() -> None:
     def law(timed: Timed, start: float) -> Iterable[Timed]:
         return (Timed(start, Signal.RESET if timed.item == event(1) else timed.item),)
 
-    notes = read(Timetable(events(3)), ServedLine(law))
+    notes = read(Timetable(events(3)), PacedQueue(law))
     assert (notes.body, notes.error) == (event(0), "reset")
 
 
@@ -135,7 +135,7 @@ def test_what_is_recorded_is_told_once_with_the_failure_that_ended_it(fails: str
     async def main() -> None:
         parts = KeptParts(Timetable((b"a", b"b"), fails=fails), lambda body, failure: told.append((body, failure)))
         with nullcontext() if not fails else pytest.raises(Failure):
-            while await parts.take() is not None:
+            while await parts.read_part() is not None:
                 pass
         await parts.aclose()
 
@@ -156,7 +156,7 @@ def test_calls_that_come_in_pieces_are_put_together_by_their_place() -> None:
         heard.feed(b"data: " + json.dumps(chunk).encode() + b"\n\n")
     assert (heard.count, heard.done, heard.heard.model, heard.usage) == (7, False, "m", {"n": 2})
     heard.feed(b"data: [DONE]\n\n")
-    assert heard.heard.said == 'Hm. Hm. Hm.  calls charge({"a": 1}), mail()'
+    assert heard.heard.text_and_calls == 'Hm. Hm. Hm.  calls charge({"a": 1}), mail()'
     assert (heard.count, heard.done) == (8, True)
 
 

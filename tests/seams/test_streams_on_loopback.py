@@ -18,7 +18,7 @@ from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Failure
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection, Plan
-from chaoslab.wire.sending import SocketFactory, gather_body, send
+from chaoslab.wire.sending import SocketFactory, fetch_reply, gather_body
 from tests.seams.lab_parts import Bench, bench, embedded
 
 WITHIN_S = 20.0
@@ -116,7 +116,7 @@ async def words(
     """The words as Groq's SDK gets them; the server sends the next part when one is here."""
     sdk = groq.AsyncGroq(api_key="k", base_url=here.seam.targets["model"].url, http_client=here.client, max_retries=0)
     found = []
-    with here.seam.trial(TrialId(here.run.name, 1, 1)):
+    with here.seam.open_trial(TrialId(here.run.name, 1, 1)):
         stream = await sdk.chat.completions.create(model="m", messages=ASK, stream=True)
         async for chunk in stream:
             found.append(chunk.choices[0].delta.content or "")
@@ -136,7 +136,7 @@ def test_each_word_is_with_the_sdk_before_the_next_is_sent(tmp_path: Path) -> No
             server.read.release()
             assert await words(server, here) == ["w0", "w1", "w2", "w3", "w4"]
             assert server.connections == 1, "a body that was read to its end leaves its connection to others"
-            finished = [end for _, end in here.history().of(CallFinished)]
+            finished = [end for _, end in here.history().find_events(CallFinished)]
         assert [end.ok for end in finished] == [True, True]
         assert finished[0].first_byte_s is not None
 
@@ -157,7 +157,7 @@ def test_a_cut_ends_it_upstream_and_the_sdk_takes_the_part_for_the_whole(tmp_pat
         async with streaming(tmp_path, inject("cut", "model", after_events=2)) as (server, here):
             assert await words(server, here) == ["w0", "w1"]
             await asyncio.wait_for(server.ended_by_client.wait(), WITHIN_S)
-            (met,) = (e.evidence for _, e in here.history().of(FaultWitnessed))
+            (met,) = (e.evidence for _, e in here.history().find_events(FaultWitnessed))
         assert met == "the answer ended after 2 events, without [DONE]"
 
     run(main)
@@ -168,7 +168,7 @@ def test_a_connection_that_ends_too_early_is_the_clients_own_error(tmp_path: Pat
         async with streaming(tmp_path, stops_after=2) as (server, here):
             with pytest.raises(httpx.RemoteProtocolError, match="peer closed connection"):
                 await words(server, here)
-            (end,) = (e for _, e in here.history().of(CallFinished))
+            (end,) = (e for _, e in here.history().find_events(CallFinished))
         assert (end.ok, end.status, end.error) == (False, 200, "closed")
 
     run(main)
@@ -179,8 +179,8 @@ def test_a_stream_that_the_lab_itself_cut_is_no_experiment(tmp_path: Path) -> No
         async with streaming(tmp_path) as (server, here):
             with pytest.raises(httpx.RemoteProtocolError):
                 await words(server, here, on_first=lambda: drop_all(here))
-            (end,) = (e for _, e in here.history().of(CallFinished))
-            (cut,) = (e for _, e in here.history().of(CallDisturbed))
+            (end,) = (e for _, e in here.history().find_events(CallFinished))
+            (cut,) = (e for _, e in here.history().find_events(CallDisturbed))
         assert (end.ok, end.error) == (False, "closed")
         assert "when the clean proxies went away under it" in cut.why
 
@@ -203,7 +203,7 @@ def sent(server: Server, *, streams: bool) -> bytes | str:
             way = SocketFactory().kept(TLS)
             request = httpx.Request("GET", f"http://127.0.0.1:{port}/")
             try:
-                reply = await send(way, request, within_s=WITHIN_S, streams=streams)
+                reply = await fetch_reply(way, request, within_s=WITHIN_S, streams=streams)
                 assert (reply.stream is not None) is streams
                 whole = reply if reply.stream is None else await gather_body(reply, reply.stream, most=2**30)
                 found.append(whole.body)

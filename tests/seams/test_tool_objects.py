@@ -119,7 +119,7 @@ def test_an_object_is_led_back_to_the_one_function_in_it(kind: str, way: str) ->
     assert lab.run(agent, "Refund order 17", tools=[tool], effects=wanted).ok
     trial = lab.run(agent, "Refund", tools=[tool], faults=[lab.inject("lost_reply", "refund", calls=[1])])
     assert trial.outcome is lab.Outcome.HARM
-    assert [event.fault for _, event in trial.history.of(FaultWitnessed)] == ["lost_reply"]
+    assert [event.fault for _, event in trial.history.find_events(FaultWitnessed)] == ["lost_reply"]
     assert trial.effects == wanted * 2
 
 
@@ -248,7 +248,7 @@ def test_arguments_that_an_object_keeps_are_those_of_its_tool(kind: Any, kept: d
     assert (trial.ok, trial.effects) == (True, [{"effect": "refund", **kept}])
     own = WrappedFunction("refund", method, effect=True, hidden=frozenset({"self"}))
     given = kind(order=17)
-    (changed,) = own.given_again((given,), {}, {"order": 18}).values()
+    (changed,) = own.replace_arguments((given,), {}, {"order": 18}).values()
     assert (changed.order, given.order, type(changed)) == (18, 17, kind)
 
 
@@ -257,7 +257,7 @@ def test_two_calls_with_other_objects_are_two_requests() -> None:
         return Message(order=17).handle() + Message(order=18).handle() + Message(order=17).handle()
 
     trial = lab.run(agent, "Refund", reads={"refund": Message.handle})
-    requests = [(event.request, event.arguments["order"]) for _, event in trial.history.of(CallStarted)]
+    requests = [(event.request, event.arguments["order"]) for _, event in trial.history.find_events(CallStarted)]
     assert requests == [(1, 17), (2, 18), (3, 17)]
 
 
@@ -275,7 +275,7 @@ def test_a_static_method_has_no_object_to_leave_out() -> None:
 
 
 def test_a_function_in_c_without_a_signature_is_told_by_the_places_of_its_arguments() -> None:
-    told = WrappedFunction("largest", max, effect=True).arguments((17, 4), {"key": None})
+    told = WrappedFunction("largest", max, effect=True).bind_arguments((17, 4), {"key": None})
     assert told == {"argument 1": 17, "argument 2": 4, "key": None}
 
 
@@ -304,8 +304,8 @@ def test_the_arguments_of_a_call_have_their_names_and_hidden_ones_are_passed_alo
     function: Any, hidden: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Any, again: Any
 ) -> None:
     tool = WrappedFunction("pay", function, effect=True, hidden=frozenset(hidden))
-    assert tool.arguments(args, kwargs) == arguments
-    assert tool.given_again(args, kwargs, {"order": 9}) == again
+    assert tool.bind_arguments(args, kwargs) == arguments
+    assert tool.replace_arguments(args, kwargs, {"order": 9}) == again
 
 
 @pytest.mark.parametrize(
@@ -321,12 +321,12 @@ def test_an_answer_of_a_story_has_the_type_that_the_function_is_annotated_with(
     def gives() -> Any: ...
 
     gives.__annotations__["return"] = noted
-    assert WrappedFunction("pay", gives, effect=True).answered_with(value).native == answer
+    assert WrappedFunction("pay", gives, effect=True).make_typed_result(value).native_result == answer
 
 
 @pytest.mark.parametrize("function", [lambda: 1, max])
 def test_an_answer_of_a_story_is_as_it_is_where_no_type_is_stated(function: Any) -> None:
-    assert WrappedFunction("pay", function, effect=True).answered_with(3).native == 3
+    assert WrappedFunction("pay", function, effect=True).make_typed_result(3).native_result == 3
 
 
 def test_equal_results_are_the_same() -> None:

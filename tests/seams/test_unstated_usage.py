@@ -59,13 +59,15 @@ def test_a_limit_on_what_was_not_measured_is_missed_and_names_the_option(limit: 
 
 def test_the_estimate_is_what_the_labs_model_would_have_stated() -> None:
     unstated, stated = run(agent()), run(agent(stream_options={"include_usage": True}))
-    used = [(event.prompt_tokens, event.completion_tokens, event.cost_usd) for _, event in stated.history.of(Usage)]
+    used = [
+        (event.prompt_tokens, event.completion_tokens, event.cost_usd) for _, event in stated.history.find_events(Usage)
+    ]
     estimated = [
         (event.prompt_tokens, event.completion_tokens, event.cost_usd)
-        for _, event in unstated.history.of(UsageUnstated)
+        for _, event in unstated.history.find_events(UsageUnstated)
     ]
     assert (estimated, len(used)) == (used, 2)
-    assert list(unstated.history.of(Usage)) == []
+    assert list(unstated.history.find_events(Usage)) == []
 
 
 def test_an_answer_that_broke_off_is_said_to_have() -> None:
@@ -76,4 +78,4 @@ def test_an_answer_that_broke_off_is_said_to_have() -> None:
 def test_a_budget_counts_what_is_not_stated() -> None:
     trial = run(agent(), lab.inject("budget", HOST, tokens=20))
     assert isinstance(trial.error, openai.RateLimitError)
-    assert [event.limit for _, event in trial.history.of(Budget)] == ["tokens"]
+    assert [event.limit for _, event in trial.history.find_events(Budget)] == ["tokens"]

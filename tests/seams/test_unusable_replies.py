@@ -63,7 +63,7 @@ def asked(where: str, fault: str) -> lab.Trial:
 
 
 def attempts(trial: lab.Trial) -> list[tuple[int, int, str | None]]:
-    return [(event.request, event.attempt, event.error) for _, event in trial.history.of(CallFinished)]
+    return [(event.request, event.attempt, event.error) for _, event in trial.history.find_events(CallFinished)]
 
 
 @pytest.mark.parametrize("where", WORLDS)
@@ -73,13 +73,13 @@ def test_a_reply_of_success_that_cannot_be_used_is_a_failure_and_the_next_call_i
 ) -> None:
     trial = asked(where, fault)
     assert attempts(trial) == [(1, 1, f"status 200, and {left}"), (1, 2, None)]
-    assert [event.ok for _, event in trial.history.of(CallFinished)] == [False, True]
+    assert [event.ok for _, event in trial.history.find_events(CallFinished)] == [False, True]
     (sent,) = amplification(trial.history)
     assert (sent.requests, sent.attempts, sent.met_requests, sent.met_attempts) == (1, 2, 1, 2)
     assert (calls(trial.history).failed, calls(trial.history).retries) == (1, 1)
     assert [(each.fault, each.ending) for each in find_incidents(trial.history)] == [(fault, Ending.RETRY)]
     target = WORLDS[where][1]
-    assert errors(trial.history).by_kind == {f"{target} 200 with {left}": {fault: 1}}
+    assert errors(trial.history) == {f"{target} 200 with {left}": {fault: 1}}
     assert uninjected(trial.history) == []
 
 
@@ -112,7 +112,7 @@ def test_an_empty_response_of_a_function_that_returns_nothing_changes_nothing() 
     with pytest.warns(lab.NothingHit):
         trial = lab.run(agent, "x", tools=[note], faults=[lab.inject("empty_response", "note")], effects=None)
     assert (trial.answer, attempts(trial)) == ("noted", [(1, 1, None)])
-    assert not list(trial.history.of(FaultWitnessed))
+    assert not list(trial.history.find_events(FaultWitnessed))
 
 
 @pytest.mark.parametrize(("ask", "host"), [(by_openai_stream, OPENAI), (by_anthropic_stream, ANTHROPIC)])
@@ -134,4 +134,4 @@ def test_a_stream_with_a_damaged_event_is_a_failure_that_every_sdk_meets(
     trial = lab.run(agent, "x", services={host: model}, faults=[fault], facts=["30"], twin=False)
     assert (trial.answer, met) == ("Tea is 30.", ["JSONDecodeError"])
     assert attempts(trial) == [(1, 1, "status 200, and no JSON"), (1, 2, None)]
-    assert len(list(trial.history.of(FaultWitnessed))) == 1
+    assert len(list(trial.history.find_events(FaultWitnessed))) == 1

@@ -14,29 +14,30 @@ from chaoslab.base.clock import system
 from chaoslab.base.identity import Request
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Plan
-from chaoslab.model.prices import cost_usd
+from chaoslab.model.prices import compute_cost_usd
 from chaoslab.record.history import History
-from chaoslab.record.provenance import changes
+from chaoslab.record.provenance import digest_uncommitted_changes
 from chaoslab.record.runs import Run
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import Target
 from chaoslab.wire.sending import TransportFactory
 from chaoslab.worlds.virtual.network._context import world
 from chaoslab.worlds.virtual.network.lanes import VirtualLanes
-from chaoslab.worlds.virtual.network.serving import serve
+from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.seams.lab_parts import NOW, Heard, get
 
 T = TypeVar("T")
 
-changes()  # kept from here on: a run notes it, and a virtual world starts no process that could ask Git
+# kept from here on: a run notes it, and a virtual world starts no process that could ask Git
+digest_uncommitted_changes()
 
 
 def virtually(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """In a world of its own."""
     with Patches():
-        return World(1, now=datetime.fromisoformat(NOW)).run_async(work)
+        return World(1, now=datetime.fromisoformat(NOW)).run_program_async(work)
 
 
 @dataclass
@@ -69,9 +70,11 @@ async def bench(
     run = Run.create(folder / "logs", now=NOW)
     places = {name: (name, 80) for name in targets}
     described = {name: Target(name, f"http://{name}", place, deadline_s, **of_target) for name, place in places.items()}
-    with run.log("info", secrets=secrets) as info, run.log("manager") as log:
+    with run.open_log("info", secrets=secrets) as info, run.open_log("manager") as log:
         lanes = VirtualLanes(log=log, plan=plan, network=world().network, clock=system, targets=places)
-        seam = HttpSeam(plan=plan, targets=described, lanes=lanes, log=info, clock=system, price=cost_usd, ways=ways)
+        seam = HttpSeam(
+            plan=plan, targets=described, lanes=lanes, log=info, clock=system, price=compute_cost_usd, ways=ways
+        )
         async with httpx.AsyncClient(transport=seam, timeout=None) as client:
             yield Bench(run, seam, client)
 
@@ -94,5 +97,5 @@ def site(name: str, answer: Callable[[Heard], Reply]) -> list[Heard]:
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", fields)
         return [reply.body]
 
-    serve(world().network, name, 80, app)
+    serve_application(world().network, name, 80, app)
     return heard

@@ -9,9 +9,10 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.inject import inject
-from chaoslab.search._seen_kinds import classify_seen
-from chaoslab.search.strategies.singles import adapt_to_timeouts
-from chaoslab.search.variation import Known, Made, Probe, Variation
+from chaoslab.scenarios.exploring import explain_unproven_search
+from chaoslab.search._seen_kinds import classify_seen_kind
+from chaoslab.search.strategies.singles import adapt_delays_to_timeouts
+from chaoslab.search.variation import Made, Probe, SearchKnowledge, Variation
 from tests.search.search_parts import PROBES, A, B, tried
 
 
@@ -57,7 +58,11 @@ GIVEN: dict[str, Any] = {"tools": [pay], "reads": READS}
 @pytest.mark.parametrize("seed", range(3))
 def test_every_pair_by_kind_is_tried_on_any_seed(seed: int) -> None:
     found = lab.explore(twice_after_two_timeouts, "Pay.", **GIVEN, seed=seed, by=["singles", "pairs"])
-    pairs = {frozenset(target for target, _ in each.variation.places) for each in found.trials if each.failed}
+    pairs = {
+        frozenset(target for target, _ in each.variation.hit_requests_and_moments)
+        for each in found.trials
+        if each.failed
+    }
     names = [function.__name__ for function in READS]
     assert {frozenset(pair) for pair in combinations(names, 2)} <= pairs
     *_, by_kind = found.map.by_order
@@ -117,19 +122,31 @@ def test_the_seconds_of_a_budget_hold_also_while_failures_are_shrunk() -> None:
 def test_the_kind_of_a_fault_is_what_its_caller_sees(fault: str, error: str, kind: str) -> None:
     injection = inject(fault, "a", calls=[1])
     came = replace(tried(Variation((injection,))), made=(Made(A, error), Made(B, "refused")))
-    assert classify_seen(came, injection) == kind
+    assert classify_seen_kind(came, injection) == kind
+
+
+def test_trials_whose_faults_nobody_met_prove_nothing() -> None:
+    one = tried(Variation((inject("refused", "a", calls=[1]),)))
+    assert explain_unproven_search([one, replace(one, met=())]) == ""
+    assert explain_unproven_search([replace(one, met=())]) == "no trial met a fault"
+    assert explain_unproven_search([tried(Variation())]) == "no call was made that a fault could hit"
 
 
 def test_a_delay_is_tried_around_each_timeout_that_was_met() -> None:
-    known = Known(
+    known = SearchKnowledge(
         replace(tried(Variation()), made=(Made(A, "timed_out", 0, 2.0), Made(A, "timed_out", 0, 8.0))), PROBES, seed=1
     )
-    doses = [dict(each.params)["delay_s"] for each in adapt_to_timeouts(known, Probe("latency"), "a")]
+    doses = [dict(each.params)["delay_s"] for each in adapt_delays_to_timeouts(known, Probe("latency"), "a")]
     assert doses == [1.0, 3.0, 4.0, 12.0]
-    known.settle_timeouts("b")
-    known.add(replace(tried(Variation((inject("refused", "b", calls=[1]),))), made=(Made(B, "timed_out", 0, 5.0),)))
-    doses = [dict(each.params)["delay_s"] for each in adapt_to_timeouts(known, Probe("latency"), "b")]
+    known.freeze_timeouts("b")
+    known.add_trial(
+        replace(tried(Variation((inject("refused", "b", calls=[1]),))), made=(Made(B, "timed_out", 0, 5.0),))
+    )
+    doses = [dict(each.params)["delay_s"] for each in adapt_delays_to_timeouts(known, Probe("latency"), "b")]
     assert doses == [1.0, 10.0, 60.0, 600.0]  # what is tried later has the doses of what was tried before
+    known.longest_s = 10.0  # of a command, whose trials take real time: up to this, and no longer
+    doses = [dict(each.params)["delay_s"] for each in adapt_delays_to_timeouts(known, Probe("latency"), "b")]
+    assert doses == [1.0, 10.0]
 
 
 def test_a_call_that_nobody_gives_up_gets_delays_up_to_ten_minutes() -> None:

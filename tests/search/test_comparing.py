@@ -10,7 +10,7 @@ import pytest
 
 from chaoslab.cli import main
 from chaoslab.search.compared import Comparison
-from chaoslab.search.pairs import Pair, Side, first_difference
+from chaoslab.search.pairs import Pair, Side, describe_first_difference
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 WELL, BAD, HONEST, OPEN = (
@@ -69,7 +69,7 @@ def test_open_pairs_are_counted_for_either_side() -> None:
     assert "  open: trial 21: correct → unknown (words)" in told
     named = compared([(WELL, WELL)] * 40 + [(WELL, OPEN)] * 10)
     assert named.in_words()[0] == "open: 10 of 50 pairs are open (ended well), and 5% may be"
-    assert [each["change"] for each in named.data()["changed"]] == ["open"] * 10
+    assert [each["change"] for each in named.to_json_values()["changed"]] == ["open"] * 10
 
 
 def test_better_goes_on_until_all_is_better_since_the_other_figure_may_still_be_worse() -> None:
@@ -132,11 +132,11 @@ def test_what_is_told_names_the_pairs_and_the_pairs_that_are_needed() -> None:
     told = "\n".join(found.in_words(most=2))
     assert "ended well 33 → 30 of 33 pairs, 1 open" in told
     assert "ended well: a fall as large as this is shown within 141 pairs with a chance of 0.9" in told
-    assert "ended well: 33 pairs show 36.4% of them worse, none better, with a chance of 0.9" in told
+    assert "ended well: 33 pairs would show 36.4% worse and none better, with a chance of 0.9" in told
     assert "  worse: trial 31: correct → harm (harm)\n" in told
     assert "… and 1 more worse" in told
     assert "  open: trial 34: correct → unknown (words)" in told
-    assert json.loads(json.dumps(found.data()))["worse"] == 3
+    assert json.loads(json.dumps(found.to_json_values()))["worse"] == 3
 
 
 @pytest.fixture
@@ -198,8 +198,8 @@ def test_a_changed_pair_has_the_first_difference_of_both_stories() -> None:
     new = replace(BAD, story=lambda: {"prompt": {"asked": "b"}, "pay 1.1": {"ok": False}})
     found = compared([(base, new), (base, replace(WELL, story=new.story))])
     assert [each.differs for each in found.pairs] == ["pay 1.1, ok: True → False", ""]
-    assert first_difference({"pay 1.1": {}}, {}) == "pay 1.1: only on the base"
-    assert first_difference({"pay 1.1": {}}, {"pay 1.1": {}}) == ""
+    assert describe_first_difference({"pay 1.1": {}}, {}) == "pay 1.1: only on the base"
+    assert describe_first_difference({"pay 1.1": {}}, {"pay 1.1": {}}) == ""
 
 
 def test_more_pairs_are_hopeless_if_all_of_them_could_not_decide() -> None:
@@ -209,6 +209,6 @@ def test_more_pairs_are_hopeless_if_all_of_them_could_not_decide() -> None:
 
 def test_a_side_is_the_same_after_json() -> None:
     side = Side(True, "correct", "", 2, 1.5, 10, dollars=None, done=False, met=True, held="lever x", models=("m",))
-    assert Side.build(json.loads(json.dumps(side.plain()))) == side
+    assert Side.from_json_values(json.loads(json.dumps(side.to_json_values()))) == side
     with pytest.raises(TypeError):
-        Side.build({**side.plain(), "calls": "2"})
+        Side.from_json_values({**side.to_json_values(), "calls": "2"})

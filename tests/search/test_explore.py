@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import itertools
 import json
+import random
 import sys
 import threading
 from collections.abc import Callable
@@ -18,13 +19,13 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import VariationTried
 from chaoslab.execution import explore
-from chaoslab.execution._found_test import render_test
-from chaoslab.execution.agents.functions import digest_of
+from chaoslab.execution._found_test import render_found_test
+from chaoslab.execution.agents.functions import hash_agent_file
 from chaoslab.execution.explore import Exploration
 from chaoslab.execution.options import RunOptions
 from chaoslab.record.history import History
 from chaoslab.record.steering import FILE
-from chaoslab.search.variation import Tried, Variation
+from chaoslab.search.variation import TriedVariation, Variation
 
 
 def pay() -> str:
@@ -120,7 +121,7 @@ def test_what_does_not_apply_is_named_with_the_reason() -> None:
 def test_progress_is_told_for_each_trial() -> None:
     told: list[str] = []
     explored(by=["singles"], tell=lambda each: told.append(str(each)))
-    assert told[-1] == "singles: 4 of 4 tried, 1 distinct failures, about 0 s left"
+    assert told[-1] == "singles: 4 of 4 tried, 1 distinct failure, about 0 s left"
 
 
 def test_an_exploration_goes_on_where_it_was_and_runs_nothing_twice(tmp_path: Path) -> None:
@@ -260,13 +261,33 @@ def test_a_trial_is_shrunk_to_the_faults_that_it_needs() -> None:
     assert found.reruns <= 20
 
 
+def test_the_smallest_trial_of_an_agent_of_chance_is_one_that_failed() -> None:
+    def agent(_: str) -> str:
+        try:
+            a()
+        except Exception:  # noqa: BLE001
+            random.random()
+        try:
+            b()
+        except Exception:  # noqa: BLE001
+            if random.random() < 0.7:
+                pay()
+        pay()
+        return "Paid."
+
+    faults = [lab.inject("exception", "a"), lab.inject("rate_limit", "b")]
+    # Of the trials of the smallest variation the first one ends well.
+    found = lab.shrink(lab.run(agent, "go", tools=[pay], reads=[a, b], seed=0, faults=faults))
+    assert (found.cause, found.outcome) == ("rate_limit at b 1: pay twice", "harm")
+
+
 @pytest.mark.parametrize("seed", [None, 1])
 def test_a_failure_is_written_as_a_test_that_states_its_seed(seed: int | None) -> None:
     more: dict[str, Any] = {} if seed is None else {"seed": seed}
     faults = [lab.inject("exception", "a", chance=0.9, calls=[1]), lab.inject("rate_limit", ["b"], name="mine")]
     trial = lab.run(twice_if_both_fail, "go", tools=[pay], reads=[a, b], faults=faults, **more)
     told = f"seed={RunOptions.__dataclass_fields__['seed'].default if seed is None else seed}"
-    assert render_test(trial, Variation(tuple(faults)), "A and b!") == (
+    assert render_found_test(trial, Variation(tuple(faults)), "A and b!") == (
         f"import chaoslab as lab\nfrom {__name__} import twice_if_both_fail, pay, a, b\n\n\ndef test_a_and_b():\n"
         f"    trial = lab.run(twice_if_both_fail, 'go', tools=[pay], reads=[a, b], {told}, faults=[\n"
         "        lab.inject('exception', 'a', chance=0.9, calls=[1]),\n"
@@ -278,7 +299,7 @@ def test_a_failure_is_written_as_a_test_that_states_its_seed(seed: int | None) -
 def test_the_turns_of_a_conversation_are_written_as_they_are_made() -> None:
     asked = lab.turns("Hi.", lab.turn("Pay.", after_s=2.0), lab.turn(reply={"sure": "Yes."}), lab.turn("Bye."))
     trial = lab.run(twice_if_both_fail, asked, tools=[pay], reads=[a, b], faults=[], twin=False)
-    written = render_test(trial, Variation(()), "Turns")
+    written = render_found_test(trial, Variation(()), "Turns")
     own = "'Hi.', lab.turn('Pay.', after_s=2.0), lab.turn(reply={'sure': 'Yes.'}), 'Bye.'"
     assert f"twice_if_both_fail, lab.turns({own})" in written
 
@@ -298,7 +319,7 @@ def test_what_an_agent_was_given_is_written_by_names_that_a_test_can_import() ->
 
     def written(name: str = "x", order: Any = (), **other: Any) -> str:
         trial.asked = replace(asked, **other)
-        return render_test(trial, Variation((), order), name)
+        return render_found_test(trial, Variation((), order), name)
 
     def inner(prompt: str) -> str:
         return prompt
@@ -319,7 +340,7 @@ def test_a_trial_without_its_agent_cannot_be_written_as_a_test() -> None:
     trial = lab.run(retrying, "go", tools=[pay], faults=[], twin=False)
     trial.asked = None
     with pytest.raises(ValueError, match="holds no agent to run again"):
-        render_test(trial, Variation(()), "x")
+        render_found_test(trial, Variation(()), "x")
     with pytest.raises(ValueError, match="holds no agent to run again"):
         lab.shrink(trial)
 
@@ -338,9 +359,9 @@ def test_each_attempt_knows_how_many_effects_there_were_when_it_began() -> None:
 def test_what_came_of_a_trial_is_read_from_its_log(tmp_path: Path) -> None:
     found = explored(by=["singles"], logs=tmp_path)
     assert found.folder is not None
-    records = list(History.read(found.folder).of(VariationTried))
+    records = list(History.read(found.folder).find_events(VariationTried))
     assert [record.trial for record, _ in records] == [f"p1.r{number}" for number in range(1, len(records) + 1)]
-    logged = [Tried.from_json(event.tried) for _, event in records]
+    logged = [TriedVariation.from_json(event.tried) for _, event in records]
     assert [each for each in logged if each.by != "again"] == found.trials
 
 
@@ -357,9 +378,9 @@ def test_the_code_of_an_agent_is_its_file_s_if_there_is_one(tmp_path: Path) -> N
 
     of_itself.__wrapped__ = of_itself  # type: ignore[attr-defined]
     moved = FunctionType(retrying.__code__.replace(co_filename=str(tmp_path / "gone.py")), {})
-    own = digest_of(retrying)
+    own = hash_agent_file(retrying)
     assert own == hashlib.blake2b(Path(__file__).read_bytes(), digest_size=6).hexdigest()
-    assert [digest_of(agent) for agent in (Own, Silent(), itertools.count, of_itself, moved, 3)] == [
+    assert [hash_agent_file(agent) for agent in (Own, Silent(), itertools.count, of_itself, moved, 3)] == [
         own, own, "", "", "", "",
     ]  # fmt: skip
 

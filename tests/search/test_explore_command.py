@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
-from chaoslab.cli.explore import Teller
+from chaoslab.cli.explore import ProgressPrinter
 from chaoslab.core.events import VariationTried
 from chaoslab.execution.explore import SearchProgress
 from chaoslab.record.history import History
@@ -68,7 +68,7 @@ def test_a_scenario_is_explored_and_its_failure_is_kept_until_it_is_fixed(here: 
     assert code == 1
     lines = said.splitlines()
     assert re.fullmatch(r"shop: 1 root cause in 3 trials, \d+\.\d s", lines[0])
-    assert "1. HARM: Pay twice: the agent does again what may have been done." in lines
+    assert "1. HARM: Pay twice: the agent repeats a call that may have succeeded." in lines
     assert "   at: desk.py:8: pay(17)" in lines
     assert "   cause: lost_reply at pay 1" in lines
     points = "1 of 2 calls tried with every fault that hits once is a single point of failure: pay 1."
@@ -105,6 +105,12 @@ def test_all_shows_each_way_to_fail_and_every_call(capsys: Said) -> None:
     _, said, _ = explore(capsys, "shop.chaos.yml", "--tries", "lost_reply", "--tries", "timeout", "--no-logs", "--all")
     assert "   also: harm: timeout (stream=downstream) at pay 1: pay twice" in said.splitlines()
     assert "  pay 1" in said.splitlines()
+
+
+def test_one_that_is_saved_has_the_values_that_were_set(here: Path, capsys: Said) -> None:
+    explore(capsys, "shop.chaos.yml", *SMALL, "--set", "prompt=Pay order 18.", "--save", "found")
+    (file,) = (here / "found").iterdir()
+    assert "prompt: Pay order 18." in file.read_text()
 
 
 def test_one_that_is_saved_already_is_left_as_it_is(here: Path, capsys: Said) -> None:
@@ -149,12 +155,6 @@ def test_an_agent_is_explored_by_its_name_and_its_prompt(capsys: Said) -> None:
     assert "no failure was found" in said
 
 
-def test_the_cost_is_told_before_it_starts(capsys: Said) -> None:
-    code, said, _ = explore(capsys, "shop.chaos.yml", "--estimate", "--trials", "100", "--tries", "lost_reply")
-    assert code == 0
-    assert said.startswith("shop: 2 calls, 2 single faults, at most 100 trials; about ")
-
-
 def test_a_file_can_say_how_it_is_explored(here: Path, capsys: Said) -> None:
     more = "explore: {trials: 2, tries: [lost_reply], by: [singles]}\n"
     (here / "shop.chaos.yml").write_text(FILE.format(agent="desk:agent") + more)
@@ -174,18 +174,18 @@ def test_a_run_goes_on_where_it_was(here: Path, capsys: Said) -> None:
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_ctrl_c_tells_how_to_go_on(capsys: Said, monkeypatch: pytest.MonkeyPatch, quiet: tuple[str, ...]) -> None:
-    told = Teller.__call__
+    told = ProgressPrinter.__call__
 
-    def interrupted(self: Teller, progress: SearchProgress) -> None:
+    def interrupted(self: ProgressPrinter, progress: SearchProgress) -> None:
         told(self, progress)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Teller, "__call__", interrupted)
+    monkeypatch.setattr(ProgressPrinter, "__call__", interrupted)
     code, _, said = explore(capsys, "shop.chaos.yml", *SMALL[:-1], *quiet, "--logs", "logs")
     (run,) = {each.parent for each in Path("logs").glob("*/info.log") if not each.parent.is_symlink()}
     *progress, last = said.splitlines()
     assert (code, bool(progress)) == (130, not quiet)
-    assert re.fullmatch(rf"interrupted: \d of \d tried, \d distinct failures; --resume {run} goes on", last)
+    assert re.fullmatch(rf"interrupted: \d of \d tried, \d distinct failures?; --resume {run} goes on", last)
 
 
 def test_an_agent_that_is_named_as_a_file_is_told_its_module(here: Path, capsys: Said) -> None:  # noqa: ARG001
@@ -200,7 +200,7 @@ def test_an_exploration_of_the_labs_own_agent_is_logged_and_goes_on_where_it_was
     (run,) = {each.parent for each in (here / "logs").glob("*/info.log") if not each.parent.is_symlink()}
     assert code == 0
     assert "3 of 5 cells tried: 3 correct" in first
-    tried = [event.tried for _, event in History.read(run).of(VariationTried) if event.tried["by"] != "again"]
+    tried = [event.tried for _, event in History.read(run).find_events(VariationTried) if event.tried["by"] != "again"]
     assert len(tried) == 4  # and the one without faults
     code, again, _ = explore(capsys, "shop.chaos.yml", *SMALL, "--resume", str(run), "--trials", "1")
     assert code == 0
@@ -235,7 +235,7 @@ def test_a_trial_that_does_not_end_in_real_time_is_one_that_hung(here: Path, cap
         "--set", "real_limit=1",
     )  # fmt: skip
     assert code == 1
-    assert "1. HUNG: The user waits for ever: the agent does not get past " in said
+    assert "1. HUNG: The user waits forever: the agent never gets past " in said
     assert re.search("cause: exception at look 1 and at (look 2|pay 1)", said), said
 
 

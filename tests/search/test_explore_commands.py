@@ -47,6 +47,22 @@ func main() {
 	fmt.Println("refunded")
 }
 """
+DYING_NODE = """\
+const fs = require("fs"), careful = process.argv.includes("careful");
+const done = fs.existsSync("done.json") ? JSON.parse(fs.readFileSync("done.json")) : [];
+const post = (step) => fetch(`${process.env.SHOP_URL}/${step}`, {
+  method: "POST", body: "{}", headers: careful ? { "Idempotency-Key": `${step} 17` } : {},
+});
+(async () => {
+  for (const step of ["charges", "mails"].filter((step) => !done.includes(step))) {
+    await post(step);
+    done.push(step);
+    fs.writeFileSync("done.json", JSON.stringify(done));
+  }
+  console.log("charged");
+})();
+"""
+"""Charges and mails; the steps that are done stand in a file."""
 
 
 class Shop(BaseHTTPRequestHandler):
@@ -100,6 +116,45 @@ def test_a_command_that_pays_twice_is_found_and_kept(
     assert "    harm: POST /refunds twice" in capsys.readouterr().out
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@pytest.mark.parametrize("careful", [False, True])
+def test_a_command_that_is_killed_at_each_request_is_found_where_it_does_all_again(
+    careful: bool, route: str, tmp_path: Path, capsys: Said
+) -> None:
+    (tmp_path / "agent.js").write_text(DYING_NODE)
+    command = f"node agent.js {'careful' if careful else ''}"
+    asked = ["explore", "--exec", command, "--route", route, "--wait-s", "1", "--no-logs", "--json", "--save", "found"]
+    asked += ["--tries", "agent_dies", "--resume-with", command, "--reset", "rm -f done.json; echo . >> resets"]
+    assert main(asked) == (0 if careful else 1)
+    (explored,) = json.loads(capsys.readouterr().out)["explored"]
+    assert explored["tried"] == 5, "the calm one, and each request before and after"
+    # Without the reset all steps would be done, and a trial would meet no fault.
+    assert len((tmp_path / "resets").read_text().split()) >= 5
+    found = [(failure["symptom"], failure["operation"], failure["faults"]) for failure in explored["failures"]]
+    assert found == ([] if careful else [
+        ("resumes twice", f"POST /{step}", [{"fault": "agent_dies", "target": "shop", "calls": [call]}])
+        for call, step in enumerate(("charges", "mails"), 1)
+    ])  # fmt: skip
+    if not careful:
+        assert main(["test", "found", "--no-logs"]) == 1
+        assert "harm: POST /charges twice; killed at shop (1.1), it went on" in capsys.readouterr().out
+
+
+def test_an_exploration_of_another_command_is_not_gone_on_with(route: str, tmp_path: Path, capsys: Said) -> None:
+    (tmp_path / "agent.py").write_text(patient := PYTHON.replace("0.5", "60"))
+    asked = ["explore", "--route", route, "--wait-s", "1", "--tries", "server_error", "--trials", "1"]
+    command, runs = f"{sys.executable} agent.py", str(tmp_path / "runs")
+    main([*asked, "--exec", command, "--resume-with", command, "--logs", runs])
+    again = [*asked, "--resume", f"{runs}/latest", "--exec"]
+    assert main([*again, command, "--resume-with", command]) != 2
+    assert main([*again, command, "--resume-with", f"{command} again"]) == 2
+    assert main([*again, f"{command} other", "--resume-with", command]) == 2
+    said = capsys.readouterr().err
+    assert said.count("cannot be resumed: ") == 2, said
+    (tmp_path / "agent.py").write_text(f"{patient}# other\n")
+    assert main([*again, command, "--resume-with", command]) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -108,6 +163,12 @@ def test_a_command_that_pays_twice_is_found_and_kept(
         (["--exec", sys.executable], "give --route NAME=URL for each"),
         (["--exec", sys.executable, "--route", "shop"], "--route shop should be a name and an address"),
         (["--exec", "no-program", "--route", "shop=http://127.0.0.1:9"], "the command 'no-program' is not found"),
+        (["desk:agent", "--proxy"], "without a command --proxy would do nothing: add --exec COMMAND"),
+        (["desk:agent", "--route", "shop=http://127.0.0.1:9", "--reset", "x"], "--route and --reset would do nothing"),
+        (["desk:agent", "--resume-with", "x", "--resumes", "2"], "--resume-with and --resumes would do nothing"),
+        (["desk:agent", "--resumes", "1"], "without a command --resumes would do nothing: add --exec COMMAND"),
+        (["desk:agent", "--wait-s", "5", "--reset", ""], "without a command --reset and --wait-s would do nothing"),
+        (["--exec", "x", "--resumes", "1"], "--resumes 1 is how often --resume-with resumes the command: add"),
         (["--exec", "x", "--reset", "y", "--jobs", "2"], "--reset sets the services back for one trial at a time"),
     ],
 )  # fmt: skip
@@ -116,3 +177,18 @@ def test_bad_input_is_told_in_one_line(arguments: list[str], why: str, capsys: S
     said = capsys.readouterr()
     assert why in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_command_with_a_fixed_address_is_led_to_its_service_by_a_proxy(
+    route: str, tmp_path: Path, capsys: Said
+) -> None:
+    url = route.partition("=")[2]
+    (tmp_path / "agent.py").write_text(PYTHON.replace('os.environ["SHOP_URL"]', f'"{url}"'), encoding="utf-8")
+    program = f"{sys.executable} agent.py"
+    asked = ["explore", "--exec", program, "--route", route, "--tries", "timeout", "--wait-s", "1", "--save", "kept"]
+    assert main([*asked, "--proxy"]) == 1
+    assert "POST /refunds" in capsys.readouterr().out
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert main(["test", str(kept)]) == 1
+    assert "harm" in capsys.readouterr().out
+    assert main(asked) == 4  # past the gateway no fault is met

@@ -2,19 +2,24 @@
 
 from dataclasses import replace
 
+import pytest
+
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind
+from chaoslab.analysis.verdict.table import Outcome, Verdict
+from chaoslab.reports.explored import _NUMBER
 from chaoslab.search import causes
-from chaoslab.search.map import GOES_ON, Map, group_alike
+from chaoslab.search.map import GOES_ON, Map, group_alike_failures
 from chaoslab.search.roots import UNNOTICED
-from chaoslab.search.variation import Known, Root, Site, Tried, Variation
+from chaoslab.search.variation import Root, SearchKnowledge, Site, TriedVariation, Variation
 from tests.search.search_parts import ERROR, PROBES, RESET, A, B, C, at, tried
 
 LATER = Site("a", 1, 2)
 
 
-def known(*found: Tried) -> Known:
-    made = Known(tried(Variation(), sites=(A, B)), PROBES, seed=1)
+def known(*found: TriedVariation) -> SearchKnowledge:
+    made = SearchKnowledge(tried(Variation(), sites=(A, B)), PROBES, seed=1)
     for each in found:
-        made.add(each)
+        made.add_trial(each)
     return made
 
 
@@ -24,6 +29,13 @@ def test_a_row_is_an_attempt_and_a_retry_names_the_faults_before_it() -> None:
     assert made.columns == ["exception", "rate_limit"]
     assert [made.outcome(row, "exception") for row in made.rows] == ["correct", "–", "harm"]
     assert not made.single_points  # two faults are needed
+
+
+@pytest.mark.parametrize("kind", FindingKind)
+def test_findings_about_the_world_tell_failures_apart(kind: FindingKind) -> None:
+    told = causes.describe_failure_kind(Verdict(Outcome.WRONG, "it says 17", evidence=(Finding(kind, "order 17"),)))
+    of_world = kind in ("duplicate", "phantom", "altered", "order", "state", "lost")
+    assert told == (f"wrong – {kind}: order …" if of_world else "wrong – it says …")
 
 
 def test_every_cell_that_was_not_tried_has_its_reason() -> None:
@@ -45,7 +57,7 @@ def test_a_call_is_no_single_point_of_failure_before_faults_that_last_were_tried
     once = [tried(at(site, probe=probe)) for site in (A, B) for probe in (ERROR, RESET)]
     said = Map(known(*once), {}).in_words()
     assert said.endswith("0 of 2 calls tried with every fault that hits once are single points of failure.")
-    first, second = (Variation((probe.at(A, lasts=True),)) for probe in (ERROR, RESET))
+    first, second = (Variation((probe.make_injection(A, lasts=True),)) for probe in (ERROR, RESET))
     said = Map(known(*once, tried(first, by="lasting")), {}).in_words()
     assert said.endswith("0 of 0 calls tried with every fault (of 2) are single points of failure.")
     said = Map(known(*once, tried(first, by="lasting"), tried(second, "failed", by="lasting")), {}).in_words()
@@ -79,7 +91,7 @@ def test_the_map_is_told_in_words_and_as_data() -> None:
 
 
 def test_failures_that_are_alike_at_the_same_calls_are_one_and_worse_ones_come_first() -> None:
-    found = group_alike(
+    found = group_alike_failures(
         [
             tried(at(A), "failed", number=1), tried(at(A, probe=RESET), "failed", number=2), tried(at(B), number=3),
             tried(at(B, C), "harm", number=4), tried(at(C), "failed", number=5),
@@ -90,27 +102,34 @@ def test_failures_that_are_alike_at_the_same_calls_are_one_and_worse_ones_come_f
 
 def test_a_plan_that_holds_a_smaller_one_that_failed_alike_shows_nothing_new() -> None:
     both, again = Site("a", 1), Site("a", 2)
-    found = group_alike([tried(at(both, again, B), "failed", number=1), tried(at(again), "failed", number=2)])
+    found = group_alike_failures([tried(at(both, again, B), "failed", number=1), tried(at(again), "failed", number=2)])
     assert [[each.number for each in group] for group in found] == [[2]]
 
 
 def test_a_fault_that_lasts_shows_nothing_new_where_one_attempt_fails_alike() -> None:
-    for_good = Variation((ERROR.at(A, lasts=True),))
-    found = group_alike([tried(at(Site("a", 2)), "failed", number=1), tried(for_good, "failed", number=3)])
+    for_good = Variation((ERROR.make_injection(A, lasts=True),))
+    found = group_alike_failures([tried(at(Site("a", 2)), "failed", number=1), tried(for_good, "failed", number=3)])
     assert [[each.number for each in group] for group in found] == [[1]]
-    found = group_alike(
+    found = group_alike_failures(
         [tried(at(A), "failed", number=1), tried(at(B), "hung", number=2), tried(for_good, "hung", number=3)]
     )
     assert [[each.number for each in group] for group in found] == [[2], [3], [1]]
 
 
 def test_causes_are_told_by_fault_and_place() -> None:
-    assert causes.name_variation(at(A, B)) == "exception at a 1 and at b 1"
+    assert causes.describe_variation(at(A, B)) == "exception at a 1 and at b 1"
     assert (
-        causes.name_variation(Variation((ERROR.at(A), RESET.at(LATER))))
+        causes.describe_variation(Variation((ERROR.make_injection(A), RESET.make_injection(LATER))))
         == "exception at a 1 and rate_limit at a 1, attempt 2"
     )
-    assert causes.name_variation(Variation((), ((1, ("b", "a")),))) == "the order b, a"
-    assert causes.name_variation(Variation((ERROR.at(A, lasts=True),))) == "exception from a 1 on"
-    assert causes.name_variation(Variation()) == "no fault at all"
-    assert causes.cause_text(replace(tried(at(A), "harm"), harm=("pay twice",))) == "exception at a 1: pay twice"
+    assert causes.describe_variation(Variation((), ((1, ("b", "a")),))) == "the order b, a"
+    assert causes.describe_variation(Variation((ERROR.make_injection(A, lasts=True),))) == "exception from a 1 on"
+    assert causes.describe_variation(Variation()) == "no fault at all"
+    assert causes.describe_cause(replace(tried(at(A), "harm"), harm=("pay twice",))) == "exception at a 1: pay twice"
+
+
+def test_a_path_is_no_part_of_the_kind_of_an_open_cell() -> None:
+    kinds = {
+        _NUMBER.sub("…", f"no answer: cannot open {path}: 3 times") for path in ("/tmp/tmp.aX4eY/x.db", "/srv/b.db")
+    }
+    assert kinds == {"no answer: cannot open …: … times"}

@@ -8,12 +8,12 @@ import pytest
 from chaoslab.search.planning._risk import compute_risk
 from chaoslab.search.planning.cells import ALWAYS, Cell
 from chaoslab.search.planning.chances import FEWEST, Chances, brier_score
-from chaoslab.search.planning.design import Design, enhance, parse_number
-from chaoslab.search.planning.dose import MOST_S, DoseRange, range_of
+from chaoslab.search.planning.design import Design, fill_missing_fields, parse_field_value
+from chaoslab.search.planning.dose import MOST_S, DoseRange, compute_dose_range
 from chaoslab.search.planning.evidence import HARM, Evidence, Experiment, TargetKnowledge
-from chaoslab.search.planning.proposals import propose
-from chaoslab.search.planning.seen import classify_sight
-from chaoslab.search.planning.similar import find_similar, measure_likeness
+from chaoslab.search.planning.proposals import propose_experiments
+from chaoslab.search.planning.seen import classify_what_caller_sees
+from chaoslab.search.planning.similar import find_similar_experiments, rate_experiment_likeness
 
 LIMIT, LOST, CRM = (Cell("search", "rate_limit"), Cell("pay", "lost_reply"), Cell("crm", "rate_limit"))
 TARGETS = {"pay": TargetKnowledge(10, 10, 10, 0), "search": TargetKnowledge(10, 10), "crm": TargetKnowledge(10, 5)}
@@ -42,32 +42,38 @@ def of(*rows: Experiment, targets: Mapping[str, TargetKnowledge] = TARGETS, **mo
     ],
 )  # fmt: skip
 def test_the_caller_s_sight_is_told_by_the_fault_s_story(cell: Cell, what: str, doubt: bool) -> None:
-    found = classify_sight(cell, changes=True)
+    found = classify_what_caller_sees(cell, changes=True)
     assert (found.what, found.doubt) == (what, doubt)
-    assert not classify_sight(cell, changes=False).doubt
+    assert not classify_what_caller_sees(cell, changes=False).doubt
 
 
 def test_a_chance_pools_by_target_then_by_what_the_caller_sees_then_by_fault() -> None:
-    none = Chances(of()).mean(LIMIT)
-    assert Chances(of(tried(CRM, 20, 16))).mean(LIMIT) > none  # the same fault elsewhere
+    none = Chances(of()).compute_bad_end_chance(LIMIT)
+    assert Chances(of(tried(CRM, 20, 16))).compute_bad_end_chance(LIMIT) > none  # the same fault elsewhere
     there = [tried(Cell("search", "auth_error"), 10, 10), tried(Cell("search", "wrong_value"), 10)]
     known = Chances(of(*there, tried(CRM, 20)))
-    assert known.mean(Cell("search", "not_found")) > known.mean(Cell("search", "stale")) + 0.2
-    assert known.mean(Cell("search", "not_found")) > known.mean(Cell("crm", "not_found")) + 0.2
-    assert Chances(of(tried(LIMIT, 40, 40))).mean(LIMIT) > 0.95
+    assert (
+        known.compute_bad_end_chance(Cell("search", "not_found"))
+        > known.compute_bad_end_chance(Cell("search", "stale")) + 0.2
+    )
+    assert (
+        known.compute_bad_end_chance(Cell("search", "not_found"))
+        > known.compute_bad_end_chance(Cell("crm", "not_found")) + 0.2
+    )
+    assert Chances(of(tried(LIMIT, 40, 40))).compute_bad_end_chance(LIMIT) > 0.95
 
 
 def test_stated_parameters_fall_back_on_the_target_s_trials() -> None:
     known = Chances(of(tried(Cell("search", "delay", dose=0.5), 10, 10), tried(CRM, 10)))
-    assert known.mean(Cell("search", "delay", dose=3.0)) > 0.7
+    assert known.compute_bad_end_chance(Cell("search", "delay", dose=3.0)) > 0.7
 
 
 def test_trials_of_the_last_revision_count_and_those_before_it_do_not() -> None:
     rows = [tried(LIMIT, 120, 108, revision="old"), tried(LIMIT, 40, revision="new")]
     found = Chances(of(*rows))
-    assert found.mean(LIMIT) < 0.05
+    assert found.compute_bad_end_chance(LIMIT) < 0.05
     assert found.predict([LIMIT]).trials == 40
-    assert Chances(of(*rows, revision="old")).mean(LIMIT) > 0.85
+    assert Chances(of(*rows, revision="old")).compute_bad_end_chance(LIMIT) > 0.85
     assert Chances(of(*rows, revision="newest")).predict([LIMIT]).why.startswith("too little data: 0 trials")
 
 
@@ -116,10 +122,10 @@ def test_an_untried_cell_is_foretold_only_where_the_known_ones_foretell_each_oth
 
 def test_a_safe_dose_is_found_by_bisection() -> None:
     seen: dict[float, list[float]] = {0.5: [1, 0]}
-    while (dose := range_of(seen).next) is not None:
+    while (dose := compute_dose_range(seen).next_dose) is not None:
         seen[dose] = [1, float(dose > 7.3)]
     assert len(seen) <= 12
-    assert range_of(seen).edge == pytest.approx(7.3, rel=0.15)
+    assert compute_dose_range(seen).estimated_edge == pytest.approx(7.3, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -133,13 +139,13 @@ def test_a_safe_dose_is_found_by_bisection() -> None:
     ],
 )  # fmt: skip
 def test_a_range_of_no_width_or_without_a_safe_minimum_is_one_like_others(found: DoseRange, then: float | None) -> None:
-    assert found.next == then
+    assert found.next_dose == then
     assert str(found)
 
 
 def test_a_dose_is_safe_below_the_smallest_unsafe_one_alone() -> None:
-    assert range_of({1.0: [4, 0], 2.0: [4, 1], 3.0: [1, 0]}) == DoseRange(1.0, 2.0, 4, 4, mixed=True)
-    assert range_of({}) == DoseRange()
+    assert compute_dose_range({1.0: [4, 0], 2.0: [4, 1], 3.0: [1, 0]}) == DoseRange(1.0, 2.0, 4, 4, mixed=True)
+    assert compute_dose_range({}) == DoseRange()
 
 
 # Likeness.
@@ -148,12 +154,12 @@ def test_a_dose_is_safe_below_the_smallest_unsafe_one_alone() -> None:
 def test_likeness_is_gower_s() -> None:
     late = Cell("search", "delay", dose=1.0)
     one, same = (tried(late, 1, affected={"pay": (1, 0, 1)}) for _ in range(2))
-    assert measure_likeness(one, same) == 1
+    assert rate_experiment_likeness(one, same) == 1
     later = tried(Cell("search", "delay", dose=4.0), 1, affected={"pay": (0, 0, 1)})
-    assert measure_likeness(one, later) == pytest.approx((1 + 2 + 1 + 0.8 + 0) / 6)
-    found = find_similar(one, [one, tried(LOST, 1), later, same], 2)
+    assert rate_experiment_likeness(one, later) == pytest.approx((1 + 2 + 1 + 0.8 + 0) / 6)
+    found = find_similar_experiments(one, [one, tried(LOST, 1), later, same], 2)
     assert [each for _, each in found] == [same, later]
-    assert find_similar(one, [same], 0) == []
+    assert find_similar_experiments(one, [same], 0) == []
 
 
 # Risk.
@@ -175,7 +181,9 @@ def test_the_risk_grows_with_each_factor() -> None:
     undone = {**TARGETS, "pay": TargetKnowledge(10, 10, 10, 10)}
     assert compute_risk(Chances(of(tried(LOST, 10, 5, 2), targets=undone)), LOST).value < risk
     assert compute_risk(Chances(of(tried(LOST, 10, 5, 2, near=5))), LOST).value > risk
-    assert Chances(of(tried(LOST, 10, 5, 2))).mean(LOST, HARM) < Chances(of(tried(LOST, 10, 5, 4))).mean(LOST, HARM)
+    assert Chances(of(tried(LOST, 10, 5, 2))).compute_bad_end_chance(LOST, HARM) < Chances(
+        of(tried(LOST, 10, 5, 4))
+    ).compute_bad_end_chance(LOST, HARM)
 
 
 def test_before_anything_was_tried_a_read_is_riskiest_where_it_is_wrong_and_an_effect_where_it_is_doubtful() -> None:
@@ -197,7 +205,7 @@ SPACE = [
 
 
 def test_what_cannot_be_undone_comes_first_and_each_fault_at_a_target_once() -> None:
-    found = [each.cell for each in propose(of(), SPACE, n=len(SPACE)).proposals]
+    found = [each.cell for each in propose_experiments(of(), SPACE, n=len(SPACE)).proposals]
     assert {(each.target, each.fault) for each in found[:2]} & {("pay", "lost_reply"), ("pay", "redelivery")}
     first = found[: len(SPACE) // 2]
     assert len({(each.target, each.fault) for each in first}) == len(first)
@@ -206,43 +214,43 @@ def test_what_cannot_be_undone_comes_first_and_each_fault_at_a_target_once() -> 
 
 def test_a_plan_says_why_and_is_the_same_for_the_same_seed() -> None:
     evidence = of(tried(CRM, 20, 4), tried(LOST, 30, 30, 30))
-    found = propose(evidence, [LIMIT, LOST, CRM], seed=4)
-    assert found == propose(evidence, [LIMIT, LOST, CRM], seed=4)
+    found = propose_experiments(evidence, [LIMIT, LOST, CRM], seed=4)
+    assert found == propose_experiments(evidence, [LIMIT, LOST, CRM], seed=4)
     why = {each.cell: each.reason for each in found.proposals}
     assert why[LIMIT] == "never tried: rate_limit at search; at other targets it broke 4 of 20"
     assert why[CRM] == "tried 20 times: it broke 4"
     assert found.proposals[0].cell == LIMIT
-    (one,) = propose(of(), [LOST]).proposals
+    (one,) = propose_experiments(of(), [LOST]).proposals
     assert one.reason == "never tried: lost_reply at pay; it is done, and the caller sees an error"
 
 
 def test_what_broke_before_the_last_change_comes_first() -> None:
     evidence = of(tried(LIMIT, 9, 9, revision="old"), tried(LOST, 1, revision="new"))
-    first = propose(evidence, [*SPACE, LIMIT]).proposals[0]
+    first = propose_experiments(evidence, [*SPACE, LIMIT]).proposals[0]
     assert (first.cell, first.reason) == (LIMIT, "broke 9 of 9 at old, not tried since")
 
 
 def test_what_taught_nothing_comes_last() -> None:
-    found = propose(of(tried(LIMIT, 0, void=2)), [LIMIT, CRM])
+    found = propose_experiments(of(tried(LIMIT, 0, void=2)), [LIMIT, CRM])
     assert [each.cell for each in found.proposals] == [CRM, LIMIT]
     assert found.proposals[1].reason == "tried 2 times: the fault was not met, or nothing can be concluded"
 
 
 def test_what_is_dangerous_is_left_out_by_the_risk_allowed_alone() -> None:
     evidence = of(tried(LOST, 30, 30, 30), tried(LIMIT, 30))
-    found = propose(evidence, [LOST, LIMIT], risk=0.3)
+    found = propose_experiments(evidence, [LOST, LIMIT], risk=0.3)
     assert [each.cell for each in found.proposals] == [LIMIT]
     assert [cell for cell, _ in found.too_risky] == [LOST]
-    assert len(propose(evidence, [LOST, LIMIT]).proposals) == 2
+    assert len(propose_experiments(evidence, [LOST, LIMIT]).proposals) == 2
 
 
 def test_a_dose_is_proposed_between_what_is_safe_and_what_is_not() -> None:
     late = [Cell("search", "delay", dose=dose) for dose in (0.5, 8.0)]
-    (one,) = propose(of(tried(late[0], 1), tried(late[1], 1, 1)), late[:1]).proposals
+    (one,) = propose_experiments(of(tried(late[0], 1), tried(late[1], 1, 1)), late[:1]).proposals
     assert one.cell.dose == 2.0
     assert "the edge is at 0.50–8.00 s" in one.reason
     known = of(tried(late[0], 1), tried(Cell("search", "delay", dose=0.6), 1, 1))
-    assert propose(known, late[:1]).proposals == []
+    assert propose_experiments(known, late[:1]).proposals == []
 
 
 # What fills an experiment in.
@@ -253,7 +261,7 @@ def test_an_experiment_is_filled_in_and_never_changed() -> None:
     more: dict[str, Any] = {"timed": 4, "seconds": 8.0, "squares": 16.0, "affected": {"pay": (3, 0, 4)}}
     evidence = of(tried(late[0], 4, **more), tried(late[1], 4, 4))
     given = {"target": "search", "fault": "delay", "params": {}}
-    found = enhance(given, evidence)
+    found = fill_missing_fields(given, evidence)
     assert given == {"target": "search", "fault": "delay", "params": {}}
     assert found.design.params == {"mean_s": 2.0}
     assert found.design.how == "once"
@@ -262,12 +270,12 @@ def test_an_experiment_is_filled_in_and_never_changed() -> None:
     assert found.design.stop == ("harm > 0",)
     assert all(each.evidence for each in found.changes)
     assert {each.what for each in found.changes} == {"params.mean_s", "how", "deadline_s", "watch", "stop"}
-    survived = enhance(CRM, of(tried(CRM, 3)))
+    survived = fill_missing_fields(CRM, of(tried(CRM, 3)))
     assert survived.design.how == "once"  # a cell states its kind
-    assert enhance({"target": "crm", "fault": "rate_limit"}, of(tried(CRM, 3))).design.how == "always"
-    again = enhance(found.design, evidence)
+    assert fill_missing_fields({"target": "crm", "fault": "rate_limit"}, of(tried(CRM, 3))).design.how == "always"
+    again = fill_missing_fields(found.design, evidence)
     assert (again.changes, again.design) == ([], found.design)
-    stated = enhance({**given, "params": {"mean_s": "200ms"}, "how": "once"}, evidence).design
+    stated = fill_missing_fields({**given, "params": {"mean_s": "200ms"}, "how": "once"}, evidence).design
     assert (stated.params, stated.how) == ({"mean_s": 0.2}, "once")
 
 
@@ -276,7 +284,7 @@ def test_an_experiment_is_filled_in_and_never_changed() -> None:
     [("for_s", "5m", 300), ("delay_s", "0.2s", 0.2), ("share", "10%", 0.1), ("x_s", "3", 3), ("stream", "up", "up")],
 )
 def test_units_are_read(name: str, text: str, value: Any) -> None:
-    assert parse_number(name, text) == value
+    assert parse_field_value(name, text) == value
 
 
 @pytest.mark.parametrize(
@@ -297,6 +305,6 @@ def test_units_are_read(name: str, text: str, value: Any) -> None:
 )  # fmt: skip
 def test_an_experiment_that_cannot_be_is_one_line(given: Mapping[str, Any], said: str) -> None:
     with pytest.raises((ValueError, LookupError)) as error:
-        Design.build(given)
+        Design.build_from_fields(given)
     assert said in error.value.args[0]
     assert "\n" not in error.value.args[0]

@@ -1,9 +1,8 @@
-"""The failures that a change, or a mitigation around an agent's functions, closes and opens; the decisive fault."""
+"""The failures that a change, or a mitigation around an agent's functions, closes and opens."""
 
 import json
 import shutil
 import sys
-from collections.abc import Iterable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,9 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.core.inject import inject
-from chaoslab.core.plan import Injection
 from chaoslab.execution.explore import Exploration
-from chaoslab.search import attribution
 from chaoslab.search.proof import NewCall
-from chaoslab.search.variation import Site, Variation
+from chaoslab.search.variation import Site
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 SAYS = {"*": {"unsure": "could not|may not"}}
@@ -168,6 +164,33 @@ def test_shrink_writes_a_test_that_is_red(capsys: pytest.CaptureFixture[str], tm
 
 
 @pytest.mark.usefixtures("there")
+def test_shrink_tells_the_cause_and_the_trial(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["shrink", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "--trial", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:5] == [
+        "harm: lost_reply at refund 1 and at refund 1, attempt 2: refund 3 times",
+        "found in 3 trials; no fault can be left out",
+        "with it 1 of 1, without it 0 of 1",
+        "",
+        "p1.r3  prompt 1: Refund order 17.",
+    ]
+    assert [line[:43] for line in lines if "rerun:" in line] == ["rerun: chaoslab test paid_twice.chaos.yaml "]
+    assert lines[-1] == "    scenario.test()"
+
+
+@pytest.mark.usefixtures("there")
+def test_a_trial_of_a_run_is_shrunk_as_its_own_command_made_it(capsys: pytest.CaptureFixture[str]) -> None:
+    naive = ["paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive"]
+    assert main(["test", *naive, "-n", "3", "--logs", "logs"]) == 1
+    found = []
+    for words in ([*naive, "--trial", "3"], ["latest", "--trial", "p1.r3"]):
+        capsys.readouterr()
+        assert main(["shrink", *words, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1]
+
+
+@pytest.mark.usefixtures("there")
 def test_a_fault_that_goes_on_for_good_is_one_part(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["shrink", "endless_loop.chaos.yaml", "--set", "fresh=endless_loop:naive", "--trial", "2", "--json"]
     assert main(words) == 0
@@ -180,42 +203,6 @@ def test_a_fault_that_goes_on_for_good_is_one_part(capsys: pytest.CaptureFixture
 def test_a_trial_that_passed_is_not_shrunk(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["shrink", "paid_twice.chaos.yaml", "--trial", "1"]) == 2
     assert "trial 1 is no failure to shrink" in capsys.readouterr().err
-
-
-def shares(
-    needed: set[str], given: Iterable[Injection], of: Any = attribution.share_over_injections
-) -> dict[str, float]:
-    """The shares in a plan that fails if all `needed` are hit."""
-    ask = of(Variation(tuple(given)))
-    try:
-        asked = next(ask)
-        while True:
-            asked = ask.send(needed <= {each.targets[0] for each in asked.injections})
-    except StopIteration as ended:
-        return {each.name: each.value for each in ended.value}
-
-
-def at(*names: str) -> list[Injection]:
-    return [inject("exception", name, calls=[1]) for name in names]
-
-
-def test_shares_add_up_and_fall_on_what_is_needed() -> None:
-    found = shares({"a", "c"}, at(*"abcdef"))
-    assert sum(found.values()) == pytest.approx(1)
-    assert found["exception at a 1"] == found["exception at c 1"] == pytest.approx(0.5)
-    assert found["exception at b 1"] == pytest.approx(0)
-    assert shares({"a"}, at("a")) == {"exception at a 1": 1.0}
-
-
-def test_many_injections_are_sampled_and_the_needed_ones_are_first() -> None:
-    found = shares({"f3", "f7"}, at(*(f"f{n}" for n in range(12))))
-    assert [*found][:2] in (["exception at f3 1", "exception at f7 1"], ["exception at f7 1", "exception at f3 1"])
-    assert sum(found.values()) == pytest.approx(1)
-
-
-def test_shares_over_calls_put_the_faults_of_a_call_together() -> None:
-    given = [*at("a"), inject("delay", "a", calls=[1]), *at("b")]
-    assert shares({"a"}, given, attribution.share_over_calls) == {"a 1": 1.0, "b 1": 0.0}
 
 
 def notify(amount: int) -> str:

@@ -133,7 +133,7 @@ def test_values_that_nobody_can_tell_from_the_right_ones_are_counted_and_are_no_
     found = lab.explore(agent, "Refund 17.", tools=[refund], reads=[order], seed=1, by=["singles"])
     assert {each.outcome for each in found.unnoticeable} == {"harm", "false_success"}
     assert not [each for each in found.failures if "wrong_value" in each.cause]
-    assert f"{len(found.unnoticeable)} faults that no agent can notice changed what was done or said" in str(found)
+    assert f"{len(found.unnoticeable)} faults that no agent can notice changed an effect or the answer" in str(found)
     asked = lab.explore(
         agent, "Refund 17.", tools=[refund], reads=[order], seed=1, by=["singles"], tries=["outdated_info"]
     )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.core.inject import inject
-from chaoslab.search.shrinking import drop_each_part, run_passes
+from chaoslab.search.shrinking import iterate_without_each_part, shrink_by_all_passes
 from chaoslab.search.variation import Site, Variation
 from tests.search.search_parts import ERROR, at
 
@@ -15,7 +15,7 @@ def shrunk(
     failing: Variation, fails: Callable[[Variation], bool], moments: Sequence[Sequence[str]] = ()
 ) -> tuple[Variation, int]:
     """The smallest that fails, and the number of different variations that were asked for."""
-    search, asked = run_passes(failing, moments), dict[str, bool]()
+    search, asked = shrink_by_all_passes(failing, moments), dict[str, bool]()
     try:
         wanted = next(search)
         while True:
@@ -39,7 +39,7 @@ def test_the_result_fails_and_no_part_of_it_can_go(data: st.DataObject) -> None:
 
     found, asked = shrunk(at(*(Site("a", n) for n in range(1, whole + 1))), fails)
     assert fails(found)
-    assert not any(fails(each) for each in drop_each_part(found))
+    assert not any(fails(each) for each in iterate_without_each_part(found))
     assert asked <= whole * whole + 3 * whole
 
 
@@ -82,7 +82,7 @@ def test_triggers_go_and_of_several_calls_one_is_kept() -> None:
 
 def test_what_is_plainer_is_looked_at_again() -> None:
     """A fault without its trigger may be enough alone."""
-    both = Variation((ERROR.at(Site("a", 1)), ERROR.at(Site("b", 1, 2))))
+    both = Variation((ERROR.make_injection(Site("a", 1)), ERROR.make_injection(Site("b", 1, 2))))
 
     def fails(variation: Variation) -> bool:
         hit = {(each.targets[0], bool(each.triggers)) for each in variation.injections}

@@ -6,8 +6,8 @@ import pytest
 
 from chaoslab.core.plan import Injection
 from chaoslab.search import strategies
-from chaoslab.search.probes import find_applicable
-from chaoslab.search.variation import Made, Probe, Site, Tried, Variation, site_of
+from chaoslab.search.probes import find_applicable_probes
+from chaoslab.search.variation import Made, Probe, Site, TriedVariation, Variation, get_injection_site
 from tests.search.search_parts import ERROR, RESET, A, B, C, places, searched, tried
 
 LATER = Site("a", 1, 2)
@@ -22,10 +22,12 @@ def test_singles_hit_each_call_with_each_fault_once() -> None:
 
 
 def test_a_delay_is_tried_on_both_sides_of_the_timeout_that_another_fault_showed() -> None:
-    def came(variation: Variation) -> Tried:
+    def came(variation: Variation) -> TriedVariation:
         found = tried(variation, sites=(A, B))
         late = [each for each in variation.injections if each.choices[0].fault == "exception"]
-        made = (Made(A, "timed_out", given_up_s=4.0), Made(B)) if late and site_of(late[0]) == A else found.made
+        made = (
+            (Made(A, "timed_out", given_up_s=4.0), Made(B)) if late and get_injection_site(late[0]) == A else found.made
+        )
         return replace(found, made=made)
 
     _, asked = searched(came, ["singles"], {"a": [Probe("delay"), ERROR], "b": [Probe("delay")]})
@@ -36,7 +38,7 @@ def test_a_delay_is_tried_on_both_sides_of_the_timeout_that_another_fault_showed
 
 
 def test_each_fault_is_tried_for_good_from_the_first_call_of_each_target() -> None:
-    def came(variation: Variation) -> Tried:
+    def came(variation: Variation) -> TriedVariation:
         return tried(variation, sites=(A, LATER, B))
 
     known, asked = searched(came, ["lasting", "born", "pairs"], {"a": [ERROR, RESET], "b": [ERROR]})
@@ -44,10 +46,10 @@ def test_each_fault_is_tried_for_good_from_the_first_call_of_each_target() -> No
         (["a 1/1"], {"persistence": "for_good"}), (["a 1/1"], {"persistence": "for_good"}),
         (["b 1/1"], {"persistence": "for_good"}),
     ]  # fmt: skip
-    assert not [*known.singles()]
+    assert not [*known.list_single_fault_trials()]
 
 
-def retrying(variation: Variation) -> Tried:
+def retrying(variation: Variation) -> TriedVariation:
     """It asks `a` again after an error, and fails after the second."""
     hit = places(variation)
     if {"a 1/1", "a 1/2"} <= {*hit}:
@@ -64,7 +66,7 @@ def test_a_retry_is_tried_beside_the_fault_that_brings_it_up() -> None:
 
 
 def test_a_retry_after_work_that_was_done_is_another_than_one_after_none() -> None:
-    def came(variation: Variation) -> Tried:
+    def came(variation: Variation) -> TriedVariation:
         faults = {each.choices[0].fault for each in variation.injections}
         again = bool(variation.injections)
         return tried(
@@ -78,7 +80,7 @@ def test_a_retry_after_work_that_was_done_is_another_than_one_after_none() -> No
 
 @pytest.mark.parametrize("outcome", ["harm", "hung", "failed", "invalid"])
 def test_nothing_is_tried_behind_what_ended_the_trial(outcome: str) -> None:
-    def came(variation: Variation) -> Tried:
+    def came(variation: Variation) -> TriedVariation:
         hit = bool(variation.injections)
         return tried(variation, outcome if hit else "correct", sites=(A, LATER) if hit else (A,))
 
@@ -87,7 +89,7 @@ def test_nothing_is_tried_behind_what_ended_the_trial(outcome: str) -> None:
 
 
 def test_a_pair_needs_its_second_call_to_be_made_under_its_first_fault() -> None:
-    def came(variation: Variation) -> Tried:  # without `a` it asks `b` no more, nor `b` without `a`
+    def came(variation: Variation) -> TriedVariation:  # without `a` it asks `b` no more, nor `b` without `a`
         hit = {name[0] for name in places(variation)}
         sites = [A, B] if not hit else [A] if "a" in hit else [B, A] if hit == {"b"} else [A, B]
         return tried(variation, sites=[*sites, C] if "c" not in hit else sites[:1])
@@ -97,7 +99,7 @@ def test_a_pair_needs_its_second_call_to_be_made_under_its_first_fault() -> None
 
 
 def test_of_faults_that_lead_the_same_way_one_is_paired_and_those_that_changed_most_come_first() -> None:
-    def came(variation: Variation) -> Tried:
+    def came(variation: Variation) -> TriedVariation:
         hit = {name[0] for name in places(variation)}
         return tried(variation, world="changed" if hit in ({"b"}, {"c"}) else "")
 
@@ -107,7 +109,7 @@ def test_of_faults_that_lead_the_same_way_one_is_paired_and_those_that_changed_m
 
 
 def test_all_that_was_survived_alone_is_tried_together_before_any_pair() -> None:
-    def came(variation: Variation) -> Tried:
+    def came(variation: Variation) -> TriedVariation:
         return tried(variation, "failed" if places(variation) == ["b 1/1"] else "correct", sites=(A, B, C))
 
     _, asked = searched(came, ["singles", "pairs"], {name: [ERROR] for name in "abc"})
@@ -118,7 +120,7 @@ def test_all_that_was_survived_alone_is_tried_together_before_any_pair() -> None
     assert len(together) == 1 + 3
 
 
-def parallel(variation: Variation) -> Tried:
+def parallel(variation: Variation) -> TriedVariation:
     return tried(variation, moments=() if variation.order is None else [("a", "b", "c"), ("x", "y")])
 
 
@@ -155,8 +157,8 @@ def test_what_applies_is_what_can_be_checked_and_the_rest_has_its_reason() -> No
         if injection.targets == ("b",) or injection.choices[0].fault == "disconnect":
             raise ValueError("b has no stream")
 
-    apply, others = find_applicable(["a", "b"], checked, ["timeout", "exception", "disconnect"])
+    apply, others = find_applicable_probes(["a", "b"], checked, ["timeout", "exception", "disconnect"])
     assert [each.label for each in apply["a"]] == ["timeout upstream", "timeout downstream", "exception"]
     assert not apply["b"]
     assert others["b"]["exception"] == "b has no stream"
-    assert "budget" not in {each.fault for each in find_applicable(["a"], lambda _: None)[0]["a"]}
+    assert "budget" not in {each.fault for each in find_applicable_probes(["a"], lambda _: None)[0]["a"]}

@@ -5,7 +5,7 @@ import json
 from chaoslab.core.events import AttemptRef, CallFinished, CallsOrdered, CallStarted, FaultWitnessed, Usage
 from chaoslab.core.inject import inject
 from chaoslab.execution.exploring import TrialView
-from chaoslab.search.variation import Made, Probe, Site, Tried, Variation
+from chaoslab.search.variation import Made, Probe, Site, TriedVariation, Variation
 from tests.event_parts import story as history
 from tests.search.search_parts import ERROR, RESET, A, B, at
 from tests.verdict.trials import message
@@ -17,7 +17,7 @@ def test_the_key_is_that_of_the_faults_whatever_their_order() -> None:
 
 
 def test_injections_of_one_name_get_names_of_their_own() -> None:
-    twice = Variation((ERROR.at(A), ERROR.at(Site("a", 2)), ERROR.at(Site("a", 3))))
+    twice = Variation((ERROR.make_injection(A), ERROR.make_injection(Site("a", 2)), ERROR.make_injection(Site("a", 3))))
     assert [each.name for each in twice.injections] == [
         "exception on a", "exception on a (2)", "exception on a (3)",
     ]  # fmt: skip
@@ -25,14 +25,14 @@ def test_injections_of_one_name_get_names_of_their_own() -> None:
 
 def test_a_part_of_a_variation_is_among_its_parts() -> None:
     order = ((1, ("b", "a")),)
-    assert at(A).parts < at(A, B).parts < at(A, B, order=order).parts
-    assert at(A, B, order=order).size == 3
-    assert at(A, B, order=order).places == {("a", 1), ("b", 1), ("", 1)}
+    assert at(A).part_texts < at(A, B).part_texts < at(A, B, order=order).part_texts
+    assert at(A, B, order=order).part_count == 3
+    assert at(A, B, order=order).hit_requests_and_moments == {("a", 1), ("b", 1), ("", 1)}
 
 
 def test_a_part_is_found_in_a_variation_of_several_faults_of_one_name() -> None:
     first, second = Site("a", 1), Site("a", 2)
-    assert at(second).parts < at(first, second).parts
+    assert at(second).part_texts < at(first, second).part_texts
     assert at(first, second).key == at(second, first).key
 
 
@@ -53,11 +53,11 @@ def test_it_survives_json() -> None:
 
 def test_what_came_of_it_survives_json() -> None:
     made = (Made(A), Made(Site("b", 1, 2, "pay"), "timed_out", 3, 2.5))
-    whole = Tried(7, at(A), "born", "harm", True, "twice", "harm – twice", ("x",), made, (("a", "b"),), "w",
+    whole = TriedVariation(7, at(A), "born", "harm", True, "twice", "harm – twice", ("x",), made, (("a", "b"),), "w",
                   ("pay twice",), 12, 3.5)  # fmt: skip
-    again = Tried.from_json(json.loads(json.dumps(whole.to_json())))
+    again = TriedVariation.from_json(json.loads(json.dumps(whole.to_json())))
     assert again == whole
-    assert [each.tool for each in again.sites] == ["", "pay"]
+    assert [each.tool for each in again.attempt_sites] == ["", "pay"]
 
 
 def test_a_site_and_a_probe_are_told_in_words() -> None:

@@ -12,7 +12,7 @@ from chaoslab.campaigns.journal import Journal
 from chaoslab.campaigns.running import SEEN
 from chaoslab.execution.trial import Trial
 from chaoslab.surfaces.ui._watched import WatchedRun
-from chaoslab.surfaces.ui.reader import Reader
+from chaoslab.surfaces.ui.reader import RunsReader
 
 SCRIPT = "<script>alert(1)</script>"
 LOOK = {
@@ -62,10 +62,10 @@ def a_campaign(folder: Path, look: Mapping[str, Any]) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "output.log").write_text("what a step printed\n")
     journal = Journal(folder)
-    journal.note("begun", digest="", pid=1)
-    journal.note("step", round=1, step=0, name="refund", level=0.5)
+    journal.append_entry("begun", digest="", pid=1)
+    journal.append_entry("step", round=1, step=0, name="refund", level=0.5)
     (folder / SEEN).write_text(json.dumps(look))
-    levers.renew(folder / "lease.1")
+    levers.renew_lease(folder / "lease.1")
     return folder
 
 
@@ -77,8 +77,8 @@ def seen(folder: Path) -> Iterator[WatchedRun]:
         yield watched
 
 
-def read(what: WatchedRun | Reader) -> None:
+def read(what: WatchedRun | RunsReader) -> None:
     """Reads all that there is by now, and judges it."""
     version = -1
-    while what.look() or what.version != version:
+    while what.poll_all_runs() or what.version != version:
         version = what.version

@@ -12,7 +12,7 @@ from chaoslab.campaigns.journal import Journal
 from chaoslab.campaigns.running import LEVER, SEEN
 from chaoslab.memory.store import FILE, Memory
 from chaoslab.surfaces.ui._campaign import describe_campaign
-from chaoslab.surfaces.ui.reader import Reader
+from chaoslab.surfaces.ui.reader import RunsReader
 from chaoslab.surfaces.ui.server import HEADER, Pages
 from tests.ui.parts import LOOK, SCRIPT, a_campaign, read, trials
 
@@ -30,9 +30,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def client(logs: Path) -> Iterator[TestClient]:
-    with closing(Reader(logs)) as reader:
+    with closing(RunsReader(logs)) as reader:
         read(reader)
-        app = Pages(reader, lambda _: "").app("t")
+        app = Pages(reader, lambda _: "").build_app("t")
         headers = {"authorization": "Bearer t", HEADER: "1"}
         with TestClient(app, base_url="http://127.0.0.1:8300", headers=headers) as found:
             yield found
@@ -56,16 +56,16 @@ def test_a_campaign_shows_its_probes_its_budget_and_its_runs(client: TestClient)
 
 
 def test_the_list_has_campaigns_and_their_runs_and_takes_no_campaign_for_a_run(logs: Path) -> None:
-    with closing(Reader(logs)) as reader:
+    with closing(RunsReader(logs)) as reader:
         read(reader)
-        names = [row["run"] for row in reader.since(0)]
+        names = [row["run"] for row in reader.list_run_rows_since(0)]
         assert [name.partition(":")[0] for name in names if ":" in name] == ["checkout"]
         assert "checkout" not in names
         assert len(names) == 2
         assert reader.campaigns == [logs / "checkout"]
-    with closing(Reader(logs / "checkout")) as reader:  # the pages of one campaign
+    with closing(RunsReader(logs / "checkout")) as reader:  # the pages of one campaign
         read(reader)
-        assert len(reader.since(0)) == 1
+        assert len(reader.list_run_rows_since(0)) == 1
 
 
 def test_a_campaign_is_paused_and_resumed_as_by_its_command(client: TestClient, logs: Path) -> None:
@@ -80,25 +80,25 @@ def test_a_campaign_is_paused_and_resumed_as_by_its_command(client: TestClient, 
 
 def test_a_campaign_is_stopped_as_by_its_command(client: TestClient, logs: Path) -> None:
     said = client.post("/campaign/checkout/stop", json={}).json()["said"]
-    assert said.startswith("checkout: its faults end")
-    assert levers.read_lever(logs / "checkout" / LEVER) == "somebody asked for stop in the pages"
-    Journal(logs / "checkout").note("ended", state="stopped", why="lever")
+    assert said.startswith("checkout: its faults stop")
+    assert levers.read_stop_reason(logs / "checkout" / LEVER) == "somebody asked for stop in the pages"
+    Journal(logs / "checkout").append_entry("ended", state="stopped", why="lever")
     assert describe_campaign(logs / "checkout")["goes_on"] is False
     assert "it has ended already: stopped" in client.post("/campaign/checkout/stop", json={}).text
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"spent": [], "budget": 3, "lease_s": "x", "probes": [], "now": {}}'])
 def test_a_broken_look_tells_nothing(text: str, tmp_path: Path) -> None:
-    Journal(tmp_path).note("begun", digest="", pid=1)
+    Journal(tmp_path).append_entry("begun", digest="", pid=1)
     (tmp_path / SEEN).write_text(text)
-    assert (describe_campaign(tmp_path)["state"], describe_campaign(tmp_path)["spent"]) == ("broken off", [])
+    assert (describe_campaign(tmp_path)["state"], describe_campaign(tmp_path)["spent"]) == ("interrupted", [])
 
 
 def test_a_memory_shows_its_lessons_and_its_plan_as_text(client: TestClient, logs: Path) -> None:
     assert 'href="/memory"' in client.get("/").text
     store = Memory(logs / FILE)
-    (subject,) = store.subjects()
-    with store._open() as db:
+    (subject,) = store.list_agents()
+    with store._open_database() as db:
         db.execute("INSERT INTO lessons VALUES (?, 'pay', ?)", (subject, SCRIPT))
     page = client.get("/memory").text
     assert "2 runs" in page

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from chaoslab.proxy_manager.figures import Figures
-from chaoslab.surfaces.ui.reader import Reader
-from chaoslab.surfaces.ui.server import DOOR, HEADER, Pages
+from chaoslab.proxy_manager.figures import RunMetrics
+from chaoslab.surfaces.ui.reader import RunsReader
+from chaoslab.surfaces.ui.server import DOOR, HEADER, NO_TOKEN, Pages
 from tests.ui.parts import read, trials
 
 TOKEN, BASE = "a-token", "http://127.0.0.1:8300"
@@ -27,11 +27,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def client(logs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.chdir(logs.parent)
-    figures = Figures(logs)
-    with closing(Reader(logs)) as reader:
-        reader.run((logs / "latest").resolve().name)
+    figures = RunMetrics(logs)
+    with closing(RunsReader(logs)) as reader:
+        reader.get_or_watch_run((logs / "latest").resolve().name)
         read(reader)
-        app = Pages(reader, lambda runs: figures.text(runs, lanes=0)).app(TOKEN)
+        app = Pages(reader, lambda runs: figures.render_text(runs, lanes=0)).build_app(TOKEN)
         with TestClient(app, base_url=BASE, follow_redirects=False) as found:
             yield found
 
@@ -49,7 +49,14 @@ def inside(client: TestClient) -> TestClient:
 def test_nobody_is_answered_without_the_token(path: str, client: TestClient) -> None:
     answer = client.get(path)
     assert answer.status_code == 401
-    assert answer.text == "wrong or no token: open the address that `chaoslab ui` printed\n"
+    assert answer.text == NO_TOKEN
+
+
+def test_the_address_with_the_token_works_in_a_second_browser(inside: TestClient) -> None:
+    second = TestClient(inside.app, base_url=BASE, follow_redirects=False)
+    assert second.get("/").status_code == 401
+    assert second.get(f"{DOOR}{TOKEN}").status_code == 303
+    assert [browser.get("/").status_code for browser in (inside, second)] == [200, 200]
 
 
 @pytest.mark.parametrize(
@@ -125,13 +132,25 @@ def test_a_wrong_wish_gets_one_line(body: Any, said: str, inside: TestClient, lo
     assert said in answer.text
 
 
-def test_a_page_of_trials_is_sorted_filtered_and_cut(inside: TestClient, logs: Path) -> None:
-    path = f"{_run(logs)}/trials"
-    whole = inside.get(path).json()
-    assert (whole["found"], whole["page"], whole["pages"]) == (12, 1, 1)
-    assert [row["trial"] for row in inside.get(f"{path}?sort=trial&down=1").json()["rows"]][:2] == ["p1.r12", "p1.r11"]
-    assert 0 < inside.get(f"{path}?met=server_error@price").json()["found"] < 12
-    assert inside.get(f"{path}?q=nothing+like+it&page=99999999999").json()["rows"] == []
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        ("", "1 2 3 4 5 6 7 8 9 10 11 12"),
+        ("sort=trial&down=1", "12 11 10 9 8 7 6 5 4 3 2 1"),
+        ("sort=outcome", "11 3 1 10 2 4 5 6 7 8 9 12"),
+        ("sort=seconds&down=1", "1 10 11 2 3 4 5 6 7 8 9 12"),
+        ("sort=nothing&down=0", "1 2 3 4 5 6 7 8 9 10 11 12"),
+        ("outcome=!bad", "11"),
+        ("outcome=undone", "3"),
+        ("met=server_error@price", "1 2 3 9 10 12"),
+        ("q=PAY+a&outcome=unknown", "1 10"),
+        ("q=nothing+like+it&page=99999999999", ""),
+    ],
+)
+def test_a_page_of_trials_is_sorted_filtered_and_cut(query: str, numbers: str, inside: TestClient, logs: Path) -> None:
+    page = inside.get(f"{_run(logs)}/trials?{query}").json()
+    assert [row["trial"].removeprefix("p1.r") for row in page["rows"]] == numbers.split()
+    assert (page["found"], page["page"], page["pages"]) == (len(numbers.split()), 1, 1)
 
 
 def test_the_report_and_the_map_are_those_of_the_commands(inside: TestClient, logs: Path) -> None:

@@ -14,12 +14,11 @@ import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.core.events import FaultsOff, FaultWitnessed, LabWarning
 from chaoslab.lab._lab_trials import run_lab_trials
-from chaoslab.lab.recorded_run import Unrepeatable, choose_trials
-from chaoslab.lab.recorded_run import read as recorded
+from chaoslab.lab.recorded_run import Unrepeatable, read_recorded_run, select_trials_by_name
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
 from chaoslab.surfaces import levers
-from chaoslab.surfaces.ui.reader import Reader
+from chaoslab.surfaces.ui.reader import RunsReader
 from chaoslab.surfaces.ui.server import HEADER, Pages
 from tests.cli_parts import Typed
 from tests.gateway.parts import history, shop, standing
@@ -49,34 +48,35 @@ def test_a_fault_is_switched_off_and_on_while_trials_go_on(jobs: int, tmp_path: 
     run = going(tmp_path, jobs=jobs)
     trial = next(run)
     folder = trial.folder
-    assert levers.steer(folder, [f"{FAULT}=off"]) == [f"'{FAULT}' is off from the next trial on"]
+    assert levers.steer_run(folder, [f"{FAULT}=off"]) == [f"'{FAULT}' is off from the next trial on"]
     rest = [next(run)] if jobs == 1 else []
-    with closing(Reader(tmp_path)) as reader:
+    with closing(RunsReader(tmp_path)) as reader:
         read(reader)
-        assert [*reader.run(folder.name).state()["switches"]] == [
+        assert [*reader.get_or_watch_run(folder.name).get_state()["switches"]] == [
             {"name": FAULT, "on": False}, {"name": OTHER, "on": True},
         ]  # fmt: skip
     assert main(["steer", "latest", f"{FAULT}=on", "--logs", str(tmp_path)]) == 0
     rest += [*run]
     told = History.read(folder)
-    off = {record.trial for record, _ in told.of(FaultsOff)}
-    met = {record.trial for record, _ in told.of(FaultWitnessed)}
+    off = {record.trial for record, _ in told.find_events(FaultsOff)}
+    met = {record.trial for record, _ in told.find_events(FaultWitnessed)}
     assert off.isdisjoint(met)
     assert off | met == {each.key for each in [trial, *rest]}
     if jobs == 1:
         assert off == {"p1.r2"}
         assert FAULT not in str(rest[0].warnings), "a fault that is off need not hit"
+        assert [injection.chance for injection in rest[0].plan.injections] == [0.0, 0.5]
 
 
 def test_the_report_and_the_story_tell_what_was_switched_off(tmp_path: Path, typed: Typed) -> None:
     run = going(tmp_path)
     folder = next(run).folder
-    levers.steer(folder, [f"{FAULT}=off"])
+    levers.steer_run(folder, [f"{FAULT}=off"])
     for _ in range(3):
         next(run)
-    levers.steer(folder, [f"{FAULT}=on"])
+    levers.steer_run(folder, [f"{FAULT}=on"])
     list(run)
-    contents = Contents.build(History.read(folder), where=str(folder))
+    contents = Contents.from_source(History.read(folder), where=str(folder))
     said = f"'{FAULT}' was switched off while the run went on, in 3 trials, from p1.r2 to p1.r4"
     assert ("info", said) in contents.report.warnings.value
     assert f"  off      switched off while the run went on: {FAULT}\n" in typed.out("show", folder, "--trial", "3")
@@ -86,16 +86,16 @@ def test_the_labs_own_agent_runs_without_it_and_a_replay_says_so(tmp_path: Path)
     faults = [lab.inject("server_error", "weather")]
     run = run_lab_trials("What is the weather in Berlin?", range(3), faults=faults, seed=1, logs=tmp_path)
     folder = sure(next(run).folder)
-    levers.steer(folder, ["server_error on weather=off"])
+    levers.steer_run(folder, ["server_error on weather=off"])
     second = next(run)
-    levers.steer(folder, ["server_error on weather=on"])
+    levers.steer_run(folder, ["server_error on weather=on"])
     (third,) = run
-    assert [bool([*each.history.of(FaultWitnessed)]) for each in (second, third)] == [False, True]
-    remembered = recorded(str(folder))
+    assert [bool([*each.history.find_events(FaultWitnessed)]) for each in (second, third)] == [False, True]
+    remembered = read_recorded_run(str(folder))
     with pytest.raises(Unrepeatable, match=r"p1\.r2 was made with faults switched off .*: server_error on weather, so"):
-        choose_trials(remembered, ["p1.r2"])
-    assert choose_trials(remembered, ["p1.r3"]) == ["p1.r3"]
-    contents = Contents.build(History.read(folder), where=str(folder))
+        select_trials_by_name(remembered, ["p1.r2"])
+    assert select_trials_by_name(remembered, ["p1.r3"]) == ["p1.r3"]
+    contents = Contents.from_source(History.read(folder), where=str(folder))
     assert [contents.replay(each).split()[1] for each in ("p1.r2", "p1.r3")] == ["show", "replay"]
 
 
@@ -122,15 +122,15 @@ ONE = {"fault": "tool_error", "target": "crm", "status": 503, "name": "down/up 1
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    with closing(Reader(tmp_path)) as reader:
-        app = Pages(reader, lambda _: "").app("t")
+    with closing(RunsReader(tmp_path)) as reader:
+        app = Pages(reader, lambda _: "").build_app("t")
         headers = {"authorization": "Bearer t", HEADER: "1"}
         with TestClient(app, base_url="http://127.0.0.1:8300", headers=headers) as found:
             yield found
 
 
 def status(running: Any) -> int:
-    return httpx.get(running.url("crm") + "/price/1").status_code
+    return httpx.get(running.make_route_url("crm") + "/price/1").status_code
 
 
 def test_a_gateway_is_steered_from_its_page_and_by_command(client: TestClient, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_gateway_is_steered_from_its_page_and_by_command(client: TestClient, t
         place = folder / levers.FILE
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         with seen(folder) as watched:
-            assert (watched.state()["levers"], watched.state()["switches"]) == ("gateway", [])
+            assert (watched.get_state()["levers"], watched.get_state()["switches"]) == ("gateway", [])
         at = f"/run/{folder.name}"
         assert status(running) == 503
         found = client.get(f"{at}/levers").json()
@@ -168,14 +168,14 @@ def test_a_gateway_is_steered_from_its_page_and_by_command(client: TestClient, t
         token = sure(running.shared.controls).token
     assert not place.exists()
     assert token not in "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
-    told = [event.message for _, event in history(tmp_path).of(LabWarning)]
+    told = [event.message for _, event in history(tmp_path).find_events(LabWarning)]
     assert told[:3] == ["control: paused", "control: resumed", "control: 'down/up 1' is off"]
 
 
 def test_a_gateway_that_is_gone_or_whose_token_is_wrong_is_one_line(client: TestClient, tmp_path: Path) -> None:
     with shop() as server, standing(tmp_path, [f"crm={server.url}"], ONE, stop=lambda: None) as running:
         folder = running.book.run.folder
-        at, place = f"/run/{folder.name}", sure(levers.LeverPlace.read(folder))
+        at, place = f"/run/{folder.name}", sure(levers.ControlEndpoint.read_from_folder(folder))
         assert place.token not in repr(place)
         for told, said in (
             (f'{{"port": {place.port}, "token": "x"}}', "the token is wrong"),
@@ -197,7 +197,7 @@ def test_a_gateway_without_levers_says_so(client: TestClient, tmp_path: Path) ->
     with shop() as server, standing(tmp_path, [f"crm={server.url}"], ONE) as running:
         folder = running.book.run.folder
         with seen(folder) as watched:
-            assert watched.state()["levers"] == ""
+            assert watched.get_state()["levers"] == ""
         answer = client.post(f"/run/{folder.name}/steer", json={"do": "pause"})
         assert (answer.status_code, "and chaoslab exec with --levers" in answer.text) == (400, True)
         status_, origin = 403, {"origin": "http://evil.example"}

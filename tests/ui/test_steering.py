@@ -11,7 +11,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import RunFinished, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.record.steering import FILE, NOTHING, RunSteering, obey, of_lab, steer
+from chaoslab.record.steering import FILE, NOTHING, RunSteering, is_lab_run, obey_pause_and_stop, steer_run
 from tests.event_parts import run_started
 from tests.ui.parts import read, seen, trials
 
@@ -31,10 +31,10 @@ class Clock(SystemClock):
 
 
 def test_a_run_that_is_paused_waits_and_goes_on(tmp_path: Path) -> None:
-    obey(tmp_path)
+    obey_pause_and_stop(tmp_path)
     (tmp_path / FILE).write_text('{"hold": true}')
     clock = Clock(tmp_path, ['{"hold": true}', '{"hold": false}'])
-    obey(tmp_path, clock=clock)
+    obey_pause_and_stop(tmp_path, clock=clock)
     assert clock.waits == 2
 
 
@@ -54,7 +54,7 @@ def test_a_run_that_is_stopped_ends_as_by_ctrl_c(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out == f"{told}it ends after the trials that are under way, as by Ctrl-C\n"
     with pytest.raises(KeyboardInterrupt):
         list(going)
-    end = History.read(tmp_path / "latest").first(RunFinished)
+    end = History.read(tmp_path / "latest").find_first_event(RunFinished)
     assert end is not None
     assert (end.reason, end.processed) == ("interrupted", 2)
     assert main(["steer", "latest", "pause", "--logs", str(tmp_path)]) == 2
@@ -65,9 +65,9 @@ def test_what_a_run_cannot_do_is_refused(tmp_path: Path) -> None:
     settings = {"TOXIC_PROB": 0.1, "ERROR_PROB": 0.1}
     started = run_started(settings=settings, plan={"injections": []}, prompts=2, now=NOW, model="m", world="local")
     run = Run.create(tmp_path, now=NOW)
-    with run.log("info") as info:
+    with run.open_log("info") as info:
         with pytest.raises(ValueError, match="has not begun yet"):
-            steer(run.folder, ["pause"])
+            steer_run(run.folder, ["pause"])
         info.write(started)
         for word, why in (
             ("jump", "should be pause, resume, stop, TOXIC_PROB or ERROR_PROB with a value, or a fault of its plan"),
@@ -76,47 +76,47 @@ def test_what_a_run_cannot_do_is_refused(tmp_path: Path) -> None:
             ("SEED=2", "should be pause"),
         ):
             with pytest.raises(ValueError, match=why):
-                steer(run.folder, [word])
-        assert steer(run.folder, ["TOXIC_PROB=0.5", "ERROR_PROB=0"]) == [
+                steer_run(run.folder, [word])
+        assert steer_run(run.folder, ["TOXIC_PROB=0.5", "ERROR_PROB=0"]) == [
             "TOXIC_PROB is 0.5 from the next trial on",
             "ERROR_PROB is 0 from the next trial on",
         ]
         assert json.loads((run.folder / FILE).read_text())["chances"] == {"TOXIC_PROB": 0.5, "ERROR_PROB": 0.0}
         with seen(run.folder) as watched:
-            assert watched.state()["manager"] is False
-            assert steer(run.folder, ["manager=pause"]) == [
-                "the proxy manager makes no fault, and takes back those that it has armed"
+            assert watched.get_state()["manager"] is False
+            assert steer_run(run.folder, ["manager=pause"]) == [
+                "the proxy manager makes no fault, and removes those that it has armed"
             ]
             read(watched)
-            assert watched.state()["manager"] is True
-            assert steer(run.folder, ["manager=resume"]) == ["the proxy manager makes faults again"]
+            assert watched.get_state()["manager"] is True
+            assert steer_run(run.folder, ["manager=resume"]) == ["the proxy manager makes faults again"]
             read(watched)
-            assert watched.state()["manager"] is False
+            assert watched.get_state()["manager"] is False
     going = trials(tmp_path / "virtual", trials=2)
     next(going)
     with pytest.raises(ValueError, match="made of its seed and plan alone"):
-        steer((tmp_path / "virtual" / "latest").resolve(), ["TOXIC_PROB=0.5"])
+        steer_run((tmp_path / "virtual" / "latest").resolve(), ["TOXIC_PROB=0.5"])
     going.close()  # type: ignore[attr-defined]
     gate = Run.create(tmp_path / "gate", now=NOW)
-    with gate.log("info") as info:
+    with gate.open_log("info") as info:
         info.write(
             RunStarted(seed=1, settings={"ROUTE_A": "x"}, plan={"injections": []}, prompts=1, now=NOW, model="m")
         )
         with pytest.raises(ValueError, match="has no levers: chaoslab gateway has some, and chaoslab exec with"):
-            steer(gate.folder, ["stop"])
+            steer_run(gate.folder, ["stop"])
 
 
 def test_a_fault_of_the_plan_is_switched_off_and_on_by_its_name(tmp_path: Path) -> None:
     plan = {"injections": [{"name": "slow"}, {"name": "late=x"}]}
     run = Run.create(tmp_path, now=NOW)
-    with run.log("info") as info:
+    with run.open_log("info") as info:
         info.write(RunStarted(seed=1, settings={}, plan=plan, prompts=2, now=NOW, model="m", world="virtual"))
         for words, said, off in (
             (["slow=off", "late=x=off"], ["'slow' is off", "'late=x' is off"], ["slow", "late=x"]),
             (["slow=off"], ["'slow' is off"], ["late=x", "slow"]),
             (["late=x=on", "pause"], ["'late=x' is on"], ["slow"]),
         ):
-            told = steer(run.folder, words)
+            told = steer_run(run.folder, words)
             assert told[: len(said)] == [f"{each} from the next trial on" for each in said]
             assert RunSteering.read(run.folder).off == off
         assert RunSteering.read(run.folder).hold
@@ -128,7 +128,7 @@ def test_a_fault_of_the_plan_is_switched_off_and_on_by_its_name(tmp_path: Path) 
             ("TOXIC_PROB=2", "should be from 0 to 1"),
         ):
             with pytest.raises(ValueError, match=why):
-                steer(run.folder, [word])
+                steer_run(run.folder, [word])
     assert RunSteering.read(run.folder).off == ["slow"]
 
 
@@ -140,4 +140,6 @@ def test_a_fault_of_the_plan_is_switched_off_and_on_by_its_name(tmp_path: Path) 
     ],
 )  # fmt: skip
 def test_a_lab_of_real_time_has_its_settings(world: Any, settings: dict[str, Any], found: bool) -> None:
-    assert of_lab(RunStarted(seed=1, settings=settings, plan={}, prompts=1, now=NOW, model="m", world=world)) is found
+    assert (
+        is_lab_run(RunStarted(seed=1, settings=settings, plan={}, prompts=1, now=NOW, model="m", world=world)) is found
+    )

@@ -119,7 +119,9 @@ def test_a_fault_of_a_run_that_goes_on_is_switched_off_and_on(page: Browser, bas
         page.until(f"document.querySelectorAll('#faults input:checked').length === {left}")
         assert RunSteering.read(folder).off == (["server_error on price"] if way == "off" else [])
         met = {
-            event.fault for trial in (next(going) for _ in range(12)) for _, event in trial.history.of(FaultWitnessed)
+            event.fault
+            for trial in (next(going) for _ in range(12))
+            for _, event in trial.history.find_events(FaultWitnessed)
         }
         assert ("server_error" in met) is (way == "on")
     list(going)
@@ -136,7 +138,7 @@ def test_the_proxy_manager_of_a_lab_in_real_time_is_paused_and_goes_on(page: Bro
         model="m",
         world="local",
     )
-    with run.log("info") as info:
+    with run.open_log("info") as info:
         info.write(started)
         button = "document.querySelector('[data-lever^=\"manager=\"]')"
         page.open(f"{base}/run/{run.folder.name}", ready=f"{button}?.textContent === 'Pause the proxy manager'")
@@ -154,7 +156,7 @@ def test_a_gateway_is_paused_a_fault_of_it_switched_off_and_it_is_stopped(
     stopped = Event()
     fault = {"fault": "tool_error", "target": "crm", "status": 503, "name": "down"}
     with shop() as server, standing(place / "logs", [f"crm={server.url}"], fault, stop=stopped.set) as running:
-        folder, crm = running.book.run.folder, f"{running.url('crm')}/price/1"
+        folder, crm = running.book.run.folder, f"{running.make_route_url('crm')}/price/1"
         assert httpx.get(crm).status_code == 503
         page.open(f"{base}/run/{folder.name}", ready="document.getElementById('faults').textContent.includes('1 hit')")
         for lever, word, status in (("pause", "resume", 200), ("resume", "pause", 503)):

@@ -22,7 +22,7 @@ from chaoslab.record import runs
 from chaoslab.reports import runs as listed_runs
 from chaoslab.reports.contents._matrix import build_matrix
 from chaoslab.surfaces.ui import _watched as module
-from chaoslab.surfaces.ui.reader import LOW, Reader
+from chaoslab.surfaces.ui.reader import LOW, RunsReader
 from chaoslab.surfaces.ui.server import _load_trial
 from tests.reports import hostile_run
 from tests.ui.parts import read, seen, trials
@@ -42,9 +42,9 @@ def test_it_counts_what_the_report_counts_however_it_is_read(
     monkeypatch.setattr(module, "PART", part)
     monkeypatch.setattr(module, "BATCH", 7)
     run = (logs / "latest").resolve()
-    report = RunReport.read(run)
+    report = RunReport.from_folder(run)
     with seen(run) as watched:
-        state = watched.state()
+        state = watched.get_state()
     assert state["outcomes"] == Counter(str(each.outcome) for each in report.verdicts.values())
     assert state["harmed"] == sum(bool(each.harm) for each in report.verdicts.values()) > 0
     assert (state["well"], state["bad"]) == tuple(
@@ -74,14 +74,14 @@ def test_a_version_is_never_ahead_of_the_state_that_has_it(logs: Path) -> None:
 
     class Looking(SystemClock):
         def monotonic(self) -> float:
-            ahead.extend(each.version - each.state()["version"] for each in there)
+            ahead.extend(each.version - each.get_state()["version"] for each in there)
             return super().monotonic()
 
     there, ahead = list[module.WatchedRun](), list[int]()
     with closing(module.WatchedRun((logs / "latest").resolve(), clock=Looking())) as watched:
         there.append(watched)
         read(watched)
-        assert watched.state()["done"] == 40
+        assert watched.get_state()["done"] == 40
     assert set(ahead) == {0}
 
 
@@ -94,23 +94,23 @@ def test_a_log_that_is_cut_replaced_or_deleted_is_told_and_read_anew(logs: Path,
         log.write_bytes(whole[: len(whole) // 2])
         read(run)
         assert run.notes[-1] == "info.log was cut off while it was read: it is read anew"
-        assert 0 < run.state()["done"] < 40
-        assert (run.state()["running"], run.state()["ended"]) == (False, "not finished")
+        assert 0 < run.get_state()["done"] < 40
+        assert (run.get_state()["running"], run.get_state()["ended"]) == (False, "not finished")
         log.rename(folder / "info.log.1")
         log.write_bytes(b"not JSON\n" + whole)
         read(run)
         assert "another file is in the place of info.log" in run.notes[-1]
-        assert run.state()["notes"][-1] == "info.log: 1 line could not be read"
-        assert run.state()["done"] == 40
+        assert run.get_state()["notes"][-1] == "info.log: 1 line could not be read"
+        assert run.get_state()["done"] == 40
         shutil.rmtree(folder)
-        assert run.look() is False
-        assert run.state()["ended"] == "info.log was deleted"
-        assert run.state()["done"] == 40
+        assert run.poll_all_runs() is False
+        assert run.get_state()["ended"] == "info.log was deleted"
+        assert run.get_state()["done"] == 40
 
 
 def test_one_trial_is_told_without_the_others(logs: Path) -> None:
     folder = (logs / "latest").resolve()
-    whole = RunReport.read(folder)
+    whole = RunReport.from_folder(folder)
     contents = _load_trial(folder, "p1.r7")
     assert [row.trial for row in contents.rows] == ["p1.r7"]
     assert contents.rows[0].outcome == whole.verdicts["p1.r7"].outcome
@@ -120,12 +120,12 @@ def test_one_trial_is_told_without_the_others(logs: Path) -> None:
 
 def test_a_run_is_read_without_the_lines_of_the_list(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listed_runs, "read_run_line", lambda _: pytest.fail("a page does not wait for the list"))
-    with closing(Reader(logs)) as reader:
-        run = reader.run((logs / "latest").resolve().name)
+    with closing(RunsReader(logs)) as reader:
+        run = reader.get_or_watch_run((logs / "latest").resolve().name)
         while not run.whole:
-            reader.follow()
+            reader.poll_watched_runs()
         assert len(run.rows) == 40
-        assert [row.get("said") for row in reader.since(0)] == [None]
+        assert [row.get("said") for row in reader.list_run_rows_since(0)] == [None]
 
 
 BUDGET = lab.inject("budget", "*", tokens=20_000, cost_usd=0.5)
@@ -146,10 +146,10 @@ def test_the_limits_and_the_switches_are_those_of_the_plan(
     plan: dict[str, Any], limits: Any, switches: list[str], tmp_path: Path
 ) -> None:
     run = runs.Run.create(tmp_path, now="2026-06-01T09:00:00Z")
-    with run.log("info") as info:
+    with run.open_log("info") as info:
         info.write(RunStarted(seed=1, settings={}, plan=plan, prompts=1, now="2026-06-01T09:00:00Z", model="m"))
         with seen(run.folder) as watched:
-            state = watched.state()
+            state = watched.get_state()
     assert (state["usd_max"], state["tokens_max"]) == limits
     assert [each["name"] for each in state["switches"]] == switches
 
@@ -161,9 +161,9 @@ def test_the_list_has_all_runs_and_forgets_none(logs: Path, tmp_path: Path) -> N
     hostile_run.write(folder / "20250101-000000")
     (folder / "20240101-000000").mkdir()
     (folder / "20240101-000000" / "info.log").write_text("broken\n")
-    with closing(Reader(folder)) as reader:
+    with closing(RunsReader(folder)) as reader:
         read(reader)
-        rows = {row["run"]: row for row in reader.since(0)}
+        rows = {row["run"]: row for row in reader.list_run_rows_since(0)}
         assert json.dumps([*rows.values()])
         assert rows["20260101-000000"]["name"] == "agent"
         assert rows["20260101-000000"]["harmed"] > 0
@@ -172,38 +172,38 @@ def test_the_list_has_all_runs_and_forgets_none(logs: Path, tmp_path: Path) -> N
         version = reader.version
         shutil.rmtree(folder / "20250101-000000")
         reader._looked_s = -1e9
-        reader.look()
-        assert [row["run"] for row in reader.since(version) if row.get("gone")] == ["20250101-000000"]
+        reader.poll_all_runs()
+        assert [row["run"] for row in reader.list_run_rows_since(version) if row.get("gone")] == ["20250101-000000"]
         for name in ("..", "20240101-000000/..", "nothing"):
             with pytest.raises(LookupError, match="there is no run"):
-                reader.run(name)
+                reader.get_or_watch_run(name)
 
 
 def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
     going = trials(tmp_path, trials=10)
-    with closing(Reader(tmp_path)) as reader:
+    with closing(RunsReader(tmp_path)) as reader:
         for _ in range(3):
             next(going)
         read(reader)
-        (row,) = reader.since(0)
+        (row,) = reader.list_run_rows_since(0)
         assert (row["going"], row["said"]) == (True, "3 of 10 done")
-        assert reader.running() == [row["run"]] == [runs.newest_first(tmp_path)[0].name]
+        assert reader.list_running_folders() == [row["run"]] == [runs.list_runs_newest_first(tmp_path)[0].name]
         list(going)
         read(reader)
-        (row,) = reader.since(0)
+        (row,) = reader.list_run_rows_since(0)
         assert (row.get("going"), row["ended"], row["trials"]) == (None, "done", 10)
-        assert reader.running() == []
+        assert reader.list_running_folders() == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there has each thread a priority of its own")
 def test_the_threads_that_read_yield_to_the_run_that_they_watch(tmp_path: Path) -> None:
     seen: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
 
-    class Noted(Reader):
-        def follow(self) -> bool:
+    class Noted(RunsReader):
+        def poll_watched_runs(self) -> bool:
             return self._note("follow")
 
-        def read_line(self) -> bool:
+        def read_next_changed_row(self) -> bool:
             return self._note("read_line")
 
         def _note(self, name: str) -> bool:

@@ -175,7 +175,7 @@ def test_a_call_that_acts_is_no_read_that_an_answer_may_rest_on(fault: str) -> N
 
     trial = lab.run(sure, "Pay 10", tools=[pay], faults=[lab.inject(fault, "pay")])
     assert str(trial.outcome) == ("correct" if fault == "lost_reply" else "false_success"), trial.why
-    assert not any(True for _ in trial.history.of(GroundLost))
+    assert not any(True for _ in trial.history.find_events(GroundLost))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import chaoslab as lab
 from chaoslab.analysis.verdict import _end_state as end_state
 from chaoslab.analysis.verdict.ledger import FindingKind
+from chaoslab.base.jsonable import DEPTH_MAX
 from chaoslab.execution.trial import NoBaseline
 
 LINE = ("info", 7)
@@ -68,15 +69,15 @@ JSON = st.recursive(
 def test_a_place_that_is_other_than_the_twins_is_altered_or_untouched(
     before: Any, right: Any, after: Any, found: list[tuple[FindingKind, str]]
 ) -> None:
-    said = end_state.compare(before, right, after, line=LINE)
+    said = end_state.compare_states(before, right, after, line=LINE)
     assert [(finding.kind, finding.text) for finding in said] == found
-    assert all(finding.lines == (LINE,) and finding.where == "info.log 7" for finding in said)
+    assert all(finding.lines == (LINE,) and finding.lines_text == "info.log 7" for finding in said)
 
 
 @given(JSON, JSON, JSON)
 def test_only_equal_states_have_no_finding(before: Any, right: Any, after: Any) -> None:
-    assert end_state.compare(before, right, right, line=LINE) == []
-    found = end_state.compare(before, right, after, line=LINE)
+    assert end_state.compare_states(before, right, right, line=LINE) == []
+    found = end_state.compare_states(before, right, after, line=LINE)
     assert bool(found) == (repr_of(right) != repr_of(after))
     if repr_of(before) == repr_of(after):
         assert {finding.kind for finding in found} <= {FindingKind.LOST}
@@ -91,12 +92,23 @@ def repr_of(value: Any) -> str:
 
 def test_a_state_of_any_size_gives_few_findings() -> None:
     states = [{str(n): turn for n in range(1000)} for turn in range(3)]
-    assert len(end_state.compare(*states, line=LINE)) == end_state.PLACES_MAX
+    assert len(end_state.compare_states(*states, line=LINE)) == end_state.PLACES_MAX
+
+
+def test_a_place_is_named_down_to_the_depth_that_a_value_may_have() -> None:
+    def nest(value: Any) -> Any:
+        for _ in range(DEPTH_MAX + 1):
+            value = {"a": value}
+        return value
+
+    (finding,) = end_state.compare_states(nest(1), nest(2), nest(3), line=LINE)
+    path = ".".join("a" * DEPTH_MAX)
+    assert finding.text == f'the state\'s {path} is {{"a": 3}} instead of {{"a": 2}}'
 
 
 def test_what_is_altered_is_found_behind_many_places_that_are_untouched() -> None:
     before, right = {str(n): 0 for n in range(30)}, {str(n): 1 for n in range(30)}
-    found = end_state.compare(before, right, {**before, "29": 7}, line=LINE)
+    found = end_state.compare_states(before, right, {**before, "29": 7}, line=LINE)
     assert (len(found), found[0].text) == (end_state.PLACES_MAX, "the state's 29 is 7 instead of 1")
 
 
@@ -286,7 +298,7 @@ def test_a_service_is_asked_for_its_state_outside_of_faults() -> None:
     )
     assert trial.outcome is lab.Outcome.HARM
     assert 'the state\'s orders[1] is "tea" instead of nothing' in trial.why
-    assert [event.tool for _, event in trial.history.of(lab_events().CallStarted)] == ["POST /orders"] * 2
+    assert [event.tool for _, event in trial.history.find_events(lab_events().CallStarted)] == ["POST /orders"] * 2
 
 
 def lab_events() -> Any:

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import judge, judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials, judge_trial
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.opinions import collect_questions
 from chaoslab.analysis.verdict.table import Basis, Outcome
 from chaoslab.core.events import (
     CANCELLED,
     OPEN,
-    UNTOLD,
     AnswerRead,
     AttemptRef,
     CallDisturbed,
@@ -110,8 +109,6 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
         "missing fact '21.4'; nothing certain tells if the answer is right",
     ),
     ("a failure", [QUESTION, finished("", "failed")], FAILED, "model error"),
-    ("an end that is not told", [QUESTION, finished("", UNTOLD)], UNKNOWN, "does not tell how it ended"),
-    ("twice, and an end that is not told", [WISH, SENT_A, SENT_B, finished("", UNTOLD)], HARM, "twice"),
     ("silence", [QUESTION, "  "], FAILED, "empty"),
     ("a killed run", [QUESTION], UNFINISHED, "the run ended before it did"),
     ("cut off on an armed lane", [QUESTION, ARMED], UNFINISHED, "the run ended before it did"),
@@ -386,6 +383,12 @@ def test_a_trial_that_hangs_on_an_armed_lane_has_met_its_fault_and_one_that_ends
     assert judged(started([], []), ARMED, replace(HANGS, error_type="model")).outcome is INVALID
 
 
+def test_a_fault_that_met_nobody_is_told_after_one_that_an_outage_hid_too() -> None:
+    events = [*armed_in_an_outage(ok=False), ARMED, finished("21.4")]
+    verdict = judged(started([], []), *events)
+    assert (verdict.outcome, verdict.why) == (INVALID, "latency was armed on weather 1.1 and not witnessed")
+
+
 @pytest.mark.parametrize(
     ("tried", "why"),
     [
@@ -425,7 +428,7 @@ def test_the_question_about_a_state_that_was_not_reached_needs_no_stated_effects
 
 def test_there_is_no_question_about_an_answer_where_no_right_one_is_known() -> None:
     admitted = history(started([], []), finished("I could not do it."))
-    assert judge(admitted, TRIAL).basis is Basis.NONE
+    assert judge_trial(admitted, TRIAL).basis is Basis.NONE
     assert collect_questions(admitted) == {}
 
 
@@ -447,7 +450,7 @@ def test_where_nothing_was_to_be_done_the_reason_is_the_answer_alone() -> None:
 def test_a_judge_is_not_heard_on_an_answer_that_is_its_twins() -> None:
     told = history(compared("21.4 °C"), finished("21.4 °C"))
     told.spoken = everybody_says("wrong")
-    assert (judge(told, TRIAL).outcome, judge(told, TRIAL).basis) == (CORRECT, Basis.SAME)
+    assert (judge_trial(told, TRIAL).outcome, judge_trial(told, TRIAL).basis) == (CORRECT, Basis.SAME)
 
 
 def test_a_denial_that_the_twin_makes_too_is_its_answer_and_any_other_is_open() -> None:
@@ -528,7 +531,7 @@ def test_an_effect_is_named_by_whom_or_what_it_was_done_to(done: Effect, told: s
 
 
 def test_a_run_can_be_judged_when_anything_was_stated_in_one_of_its_trials() -> None:
-    told = [RunReport.build(history(*events)) for events in ([], [started()], [started(), started(FACT)])]
+    told = [RunReport.from_history(history(*events)) for events in ([], [started()], [started(), started(FACT)])]
     assert [report.judgeable for report in told] == [False, False, True]
 
 
@@ -537,12 +540,14 @@ def test_another_trials_effects_are_not_this_ones() -> None:
     other = history(WISH, message("ana", "21.4", "b"), finished("Sent."), trial="p1.r2")
     truth = history(message("bob", "x", "c"), trial="p1.r1.truth")
     both = History([*mine.records, *other.records, *truth.records])
-    assert {trial: v.outcome for trial, v in judge_all(both).items()} == dict.fromkeys(("p1.r1", "p1.r2"), CORRECT)
+    assert {trial: v.outcome for trial, v in judge_all_trials(both).items()} == dict.fromkeys(
+        ("p1.r1", "p1.r2"), CORRECT
+    )
 
 
 def test_a_trial_that_is_not_there_is_said_so() -> None:
     with pytest.raises(LookupError, match=r"no trial is called 'p9.r1'; there are p1.r1"):
-        judge(history(started()), "p9.r1")
+        judge_trial(history(started()), "p9.r1")
 
 
 def end(attempt: int, error: str | None = None, request: int = 1) -> CallFinished:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chaoslab.analysis.verdict._matching import Pairing, Rules, matches
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict._matching import EffectPairing, EffectRules, matches_expected_effect
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.core.events import Effect, Event, PromptStarted
 from tests.event_parts import story
 from tests.verdict.trials import TRIAL, effect, finished
@@ -31,7 +31,7 @@ def steps(events: list[Event]) -> int:
 
     sys.settrace(trace)
     try:
-        verdict = judge(history, TRIAL)
+        verdict = judge_trial(history, TRIAL)
     finally:
         sys.settrace(before)
     assert not verdict.broken, verdict.why
@@ -91,20 +91,20 @@ def test_as_many_wishes_as_possible_have_an_effect(
     wished: list[dict[str, Any]], made: list[dict[str, Any]], exact: bool
 ) -> None:
     stated, done = [{"effect": "post", **each} for each in wished], [effect("post", **each) for each in made]
-    rules = Rules(exact=exact)
-    found = Pairing(stated, done, rules)
-    assert all(matches(rules, stated[wish], done[number]) for number, wish in found.pairs.items())
+    rules = EffectRules(exact=exact)
+    found = EffectPairing(stated, done, rules)
+    assert all(matches_expected_effect(rules, stated[wish], done[number]) for number, wish in found.pairs.items())
     assert len(set(found.pairs.values())) == len(found.pairs) == most(stated, done, rules)
-    assert found.left == [n for n in range(len(stated)) if n not in found.pairs.values()]
+    assert found.unpaired_expected == [n for n in range(len(stated)) if n not in found.pairs.values()]
     for number, each in enumerate(done):
-        fitting = [n for n, wish in enumerate(stated) if matches(rules, wish, each)]
-        assert found.wish_of(number) == (fitting[0] if fitting else None)
+        fitting = [n for n, wish in enumerate(stated) if matches_expected_effect(rules, wish, each)]
+        assert found.find_matching_expected(number) == (fitting[0] if fitting else None)
 
 
-def most(stated: list[dict[str, Any]], done: list[Effect], rules: Rules) -> int:
+def most(stated: list[dict[str, Any]], done: list[Effect], rules: EffectRules) -> int:
     """The size of the largest set of pairs, by trying all."""
     if not stated:
         return 0
     first, rest = stated[0], stated[1:]
-    ways = [done[:n] + done[n + 1 :] for n, each in enumerate(done) if matches(rules, first, each)]
+    ways = [done[:n] + done[n + 1 :] for n, each in enumerate(done) if matches_expected_effect(rules, first, each)]
     return max([most(rest, done, rules), *(1 + most(rest, way, rules) for way in ways)])

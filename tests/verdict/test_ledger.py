@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare_effects, find_missing_effects
-from chaoslab.base.alike import NOW, Span
+from chaoslab.analysis.verdict.ledger import EffectRules, FindingKind, compare_effects, find_missing_effects
+from chaoslab.base.alike import NOW, TrialTimeSpan
 from chaoslab.core.events import Effect, PromptStarted
 from tests.event_parts import story as history
 from tests.verdict.trials import effect
 
-UNDO = Rules(undoes={"refund": "charge"})
-ONCE = Rules(idempotent=["charge"])
-ORDERED = Rules(ordered=True)
+UNDO = EffectRules(undoes={"refund": "charge"})
+ONCE = EffectRules(idempotent=["charge"])
+ORDERED = EffectRules(ordered=True)
 
 
 def charge(**content: Any) -> Effect:
@@ -66,13 +66,13 @@ PAID = wish("charge", order=1)
         (ORDERED, [wish("backup"), PAID], [effect("backup"), charge(order=1)], []),
         (ORDERED, [wish("backup"), PAID], [charge(order=1), effect("backup")], [FindingKind.ORDER]),
         (ORDERED, [wish("backup"), PAID], [charge(order=1)], [FindingKind.LOST]),
-        (Rules(), [wish("backup"), PAID], [charge(order=1), effect("backup")], []),
+        (EffectRules(), [wish("backup"), PAID], [charge(order=1), effect("backup")], []),
         # What is no moment is a text
-        (Rules(), [wish("book", start="at noon")], [effect("book", start="at dawn")], [FindingKind.ALTERED]),
+        (EffectRules(), [wish("book", start="at noon")], [effect("book", start="at dawn")], [FindingKind.ALTERED]),
     ],
 )
 def test_effects_are_compared_under_the_rules_of_their_trial(
-    rules: Rules, stated: list[dict[str, Any]], happened: list[Effect], found: list[FindingKind]
+    rules: EffectRules, stated: list[dict[str, Any]], happened: list[Effect], found: list[FindingKind]
 ) -> None:
     done = [(record, each) for record, each in zip(history(*happened), happened, strict=True)]
     assert [each.kind for each in compare_effects(stated, done, rules)] == found
@@ -108,7 +108,7 @@ def test_an_effect_has_the_content_of_the_twins_and_no_other(
 ) -> None:
     happened = [effect("post", **made)]
     done = list(zip(history(*happened), happened, strict=True))
-    exact = Rules.build(PromptStarted(prompt_index=1, prompt="", exact=True))
+    exact = EffectRules.from_prompt_event(PromptStarted(prompt_index=1, prompt="", exact=True))
     assert [each.kind for each in compare_effects([wish("post", **right)], done, exact)] == [FindingKind.ALTERED] * (
         not same
     )
@@ -137,7 +137,7 @@ def test_what_the_user_states_may_be_a_part_of_what_is_done_and_what_the_twin_di
 
 def test_the_rules_are_those_that_the_trial_states() -> None:
     stated = PromptStarted(prompt_index=1, prompt="", undoes={"refund": "charge"}, idempotent=["mail"], ordered=True)
-    assert Rules.build(stated) == Rules({"refund": "charge"}, ["mail"], ordered=True)
+    assert EffectRules.from_prompt_event(stated) == EffectRules({"refund": "charge"}, ["mail"], ordered=True)
 
 
 def test_of_two_that_were_asked_for_the_later_one_is_taken_back() -> None:
@@ -151,7 +151,7 @@ def test_the_first_two_effects_in_the_wrong_order_are_told() -> None:
     happened = [charge(id=1), charge(id=3), charge(id=2)]
     stated = [wish("charge", id=number) for number in (1, 2, 3)]
     (found,) = compare_effects(stated, list(zip(history(*happened), happened, strict=True)), ORDERED)
-    assert (found.text, found.where) == ("charge '3' before charge '2'", "info.log 1, 2")
+    assert (found.text, found.lines_text) == ("charge '3' before charge '2'", "info.log 1, 2")
 
 
 STAMPS: list[Callable[[], Any]] = [
@@ -193,9 +193,9 @@ def test_the_moment_at_which_something_is_done_may_be_a_later_one(stamp: Callabl
 
 def test_a_day_is_no_moment_of_the_trial() -> None:
     began = datetime(2026, 12, 31, 23, 59, 58, tzinfo=UTC)
-    span = Span(began, 10.0)
+    span = TrialTimeSpan(began, 10.0)
     held = {"at": "2027-01-01T00:00:03Z", "day": "2027-01-01", "later": "2027-01-01T00:00:09Z", "text": "x" * 20}
-    assert span.unstamped(held) == {**held, "at": NOW}
+    assert span.replace_moments(held) == {**held, "at": NOW}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_day_is_no_moment_of_the_trial() -> None:
     ],
 )
 def test_a_moment_of_the_trial_is_found_wherever_it_stands(held: Any, left: Any) -> None:
-    assert Span(datetime(2026, 6, 1, 9, tzinfo=UTC), 10.0).unstamped(held) == left
+    assert TrialTimeSpan(datetime(2026, 6, 1, 9, tzinfo=UTC), 10.0).replace_moments(held) == left
 
 
 @pytest.mark.parametrize("gone", [0, 1])

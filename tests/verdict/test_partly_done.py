@@ -15,7 +15,7 @@ LINE = ("info", 7)
 
 
 def kinds(before: Any, right: Any, after: Any) -> set[FindingKind]:
-    return {finding.kind for finding in end_state.compare(before, right, after, line=LINE)}
+    return {finding.kind for finding in end_state.compare_states(before, right, after, line=LINE)}
 
 
 @given(st.integers(), st.integers(), st.integers())
@@ -69,7 +69,7 @@ def test_a_place_is_undone_only_on_the_way(before: Any, right: Any, after: Any, 
 
 
 def test_the_words_tell_all_three() -> None:
-    (found,) = end_state.compare({"ana": 10}, {"ana": 22}, {"ana": 17}, line=LINE)
+    (found,) = end_state.compare_states({"ana": 10}, {"ana": 22}, {"ana": 17}, line=LINE)
     assert found.text == "missing: the state's ana is 17, which was 10, instead of 22"
 
 

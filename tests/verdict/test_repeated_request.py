@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.table import Basis
 from chaoslab.core.events import CallFinished, CallStarted, Effect, Event, FaultWitnessed, PromptStarted
@@ -227,7 +227,7 @@ def test_what_the_service_itself_was_too_slow_for_is_no_doing_of_the_labs() -> N
         return said
 
     trial = run(agent, shop, faults=[lab.inject("lost_reply", "shop", calls=[1])])
-    assert [event.tool for _, event in trial.history.of(Effect)] == ["POST /refunds"] * 2
+    assert [event.tool for _, event in trial.history.find_events(Effect)] == ["POST /refunds"] * 2
     assert not_known(trial), trial.why
 
 
@@ -378,4 +378,4 @@ def test_a_gateway_does_not_take_equal_requests_together_for_a_repeat(gap_s: flo
         (9.0, CallFinished(**first, ok=False, duration_s=8.0, error="timed_out")), (9.0, finished("Done.")),
     ]  # fmt: skip
     records = (Record("", t, "run", "p1.r1", "info", n, event) for n, (t, event) in enumerate(story))
-    assert judge(History(records), "p1.r1").outcome == outcome
+    assert judge_trial(History(records), "p1.r1").outcome == outcome

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.says import BOTH_PATTERNS, read_by_says
-from chaoslab.analysis.verdict.standing import stand_by_outcome
-from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState, render_markdown
-from chaoslab.execution.agents._says import check, read
+from chaoslab.analysis.verdict.judge import judge_trial
+from chaoslab.analysis.verdict.says import BOTH_PATTERNS, classify_by_says_rules
+from chaoslab.analysis.verdict.standing import standing_of_outcome
+from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState, render_table_markdown
+from chaoslab.execution.agents._says import check_says_option, read_answer_values
 from chaoslab.record.history import History
-from chaoslab.record.spoken import Spoken
+from chaoslab.record.spoken import JudgeOpinions
 from tests.test_readme import ROOT
 from tests.verdict.trials import TRIAL, compared, everybody_says, finished, judged
 
@@ -96,8 +96,8 @@ WORLDS: dict[WorldState, Trials] = {
 def test_each_cell_is_the_outcome_of_a_trial(world: WorldState, said: Said) -> None:
     """An answer that nothing certain decides, and a judge who says what it says."""
     trial = WORLDS[world](None if said is Said.NOTHING else ELSE)
-    spoken = Spoken() if said is Said.NOTHING else everybody_says(said)
-    verdict = judge(History(trial.history.records, spoken=spoken), TRIAL)
+    spoken = JudgeOpinions() if said is Said.NOTHING else everybody_says(said)
+    verdict = judge_trial(History(trial.history.records, spoken=spoken), TRIAL)
     unheard = world is WorldState.HARM and said is not Said.NOTHING  # nobody is asked about an answer beside harm
     assert (verdict.world, verdict.said) == (world, Said.UNCLEAR if unheard else said), verdict
     assert verdict.outcome is TABLE[world, said], verdict.why
@@ -107,14 +107,14 @@ def test_each_cell_is_the_outcome_of_a_trial(world: WorldState, said: Said) -> N
 
 def test_the_table_is_whole_and_printed() -> None:
     assert set(TABLE) == set(product(WorldState, Said))
-    rows = render_markdown().splitlines()
+    rows = render_table_markdown().splitlines()
     assert len(rows) == 2 + len(WorldState)
     assert "| left undone | false_success | false_success | degraded | false_success | undone | failed |" in rows
-    assert render_markdown() in (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
+    assert render_table_markdown() in (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
 
 
 def test_an_outcome_is_well_bad_or_open() -> None:
-    assert {outcome: str(stand_by_outcome(outcome)) for outcome in Outcome} == {
+    assert {outcome: str(standing_of_outcome(outcome)) for outcome in Outcome} == {
         **dict.fromkeys(("correct", "degraded"), "well"),
         **dict.fromkeys(("wrong", "false_success", "harm", "failed", "hung"), "bad"),
         **dict.fromkeys(("undone", "unknown", "invalid", "unfinished"), "open"),
@@ -216,8 +216,8 @@ def test_what_says_does_not_read_is_open_until_a_judge_is_heard(
 ) -> None:
     made = trial(answer, says=says)
     assert made.outcome is outcome, made.why
-    assert stand_by_outcome(made.outcome) == "open"
-    heard = judge(History(made.history.records, spoken=everybody_says("admits it")), TRIAL)
+    assert standing_of_outcome(made.outcome) == "open"
+    heard = judge_trial(History(made.history.records, spoken=everybody_says("admits it")), TRIAL)
     assert (heard.outcome, heard.basis) == (Outcome.DEGRADED, Basis.JUDGE)
 
 
@@ -268,10 +268,13 @@ def test_a_doubt_about_an_effect_whose_reply_was_lost_is_open_and_done() -> None
 
 def test_a_value_as_without_faults_is_no_word_on_what_was_left_undone_unless_it_says_that_it_is_done() -> None:
     done, total = {"mailed": True}, {"total": 42}
-    assert read_by_says(done, done, (), (), undone=True) == (Said.PASSES_OVER, "by says=, all is as without faults")
-    assert read_by_says(total, total, (), (), undone=True) is None
-    assert read_by_says(total, total, (), (), undone=False) == (Said.RIGHT, "by says=")
-    twice = read_by_says({"refund": BOTH_PATTERNS}, None, ["refund"], ["refund"], undone=True)
+    assert classify_by_says_rules(done, done, (), (), undone=True) == (
+        Said.PASSES_OVER,
+        "by says=, all is as without faults",
+    )
+    assert classify_by_says_rules(total, total, (), (), undone=True) is None
+    assert classify_by_says_rules(total, total, (), (), undone=False) == (Said.RIGHT, "by says=")
+    twice = classify_by_says_rules({"refund": BOTH_PATTERNS}, None, ["refund"], ["refund"], undone=True)
     assert twice == (Said.UNCLEAR, "says= finds refund both done and undone")
 
 
@@ -304,7 +307,13 @@ TWICE = ["refund", "refund"]
         ({"refund": None}, None, ["refund"], [], None),
         ({"*": False}, None, ["refund"], ["refund"], (Said.ADMITS, "by says=, * is false")),
         ({"*": True}, None, ["refund"], ["refund"], (Said.PASSES_OVER, "by says=, * is true")),
-        ({"*": None}, None, ["refund"], ["refund"], (Said.PASSES_OVER, "by says=, * is null: it does not say so")),
+        (
+            {"*": None},
+            None,
+            ["refund"],
+            ["refund"],
+            (Said.PASSES_OVER, "by says=, * is null: it does not say so"),
+        ),
         ({"*": BOTH_PATTERNS}, None, ["refund"], ["refund"], (Said.UNCLEAR, "says= finds * both done and undone")),
         ({"*": True}, None, ["refund"], [], (Said.RIGHT, "by says=")),
         ({"*": False}, None, ["refund"], [], None),
@@ -329,9 +338,9 @@ def test_deeds_and_values_that_were_read_are_held_against_ledger_and_twin(
     missing: list[str],
     found: tuple[Said, str] | None,
 ) -> None:
-    assert read_by_says(says, twin, asked, missing, undone=bool(missing)) == found
+    assert classify_by_says_rules(says, twin, asked, missing, undone=bool(missing)) == found
     if found is not None and "ledger" in found[1]:  # an agent may doubt what failed for it
-        assert read_by_says(says, twin, asked, missing, undone=False, failed={*asked}) is None
+        assert classify_by_says_rules(says, twin, asked, missing, undone=False, failed={*asked}) is None
 
 
 PATTERNS = {"refund": {"done": "refunded", "undone": "could not"}, "total": r"total is (\d+)"}
@@ -356,7 +365,7 @@ PATTERNS = {"refund": {"done": "refunded", "undone": "could not"}, "total": r"to
 def test_an_answer_is_read_by_patterns_or_by_a_function(
     says: Any, text: str, found: tuple[dict[str, Any], str]
 ) -> None:
-    values, why = read(says, text, text)
+    values, why = read_answer_values(says, text, text)
     assert values == found[0]
     assert why == found[1] or (found[1].endswith(" at ") and why.startswith(f"{found[1]}test_table.py:"))
 
@@ -382,24 +391,24 @@ def test_an_answer_is_read_by_patterns_or_by_a_function(
 )
 def test_what_cannot_read_an_answer_is_one_line(says: Any, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind) as told:
-        check(says, ["refund"], of_services=False)
+        check_says_option(says, ["refund"], of_services=False)
     assert str(told.value.args[0]).startswith(words)
     assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize("says", [None, len, PATTERNS, ANY_SAYS, {"POST /refunds": {"done": "(a)"}}])
 def test_what_can_read_an_answer_is_taken(says: Any) -> None:
-    check(says, ["refund"], of_services=True)
+    check_says_option(says, ["refund"], of_services=True)
 
 
 def test_a_value_that_a_reading_does_not_find_is_no_admission() -> None:
     heard, none = {"refund": True, "amount": "30"}, {"refund": None, "amount": None}
     passed = (Said.PASSES_OVER, "by says=, refund is null: it does not say so")
-    assert read_by_says(none, heard, ["refund"], ["refund"], undone=True) == passed
-    open_ = read_by_says(none, heard, ["refund"], ["refund"], undone=True, admits=True)  # in words of its own
+    assert classify_by_says_rules(none, heard, ["refund"], ["refund"], undone=True) == passed
+    open_ = classify_by_says_rules(none, heard, ["refund"], ["refund"], undone=True, admits=True)  # in words of its own
     assert open_ == (Said.UNCLEAR, passed[1])
-    assert read_by_says({**heard, "amount": None}, heard, ["refund"], (), undone=False) is None
-    assert read_by_says(heard, heard, ["refund"], (), undone=False) == (Said.RIGHT, "by says=")
+    assert classify_by_says_rules({**heard, "amount": None}, heard, ["refund"], (), undone=False) is None
+    assert classify_by_says_rules(heard, heard, ["refund"], (), undone=False) == (Said.RIGHT, "by says=")
 
 
 def test_a_judge_is_asked_only_where_nothing_certain_decides() -> None:
@@ -409,7 +418,7 @@ def test_a_judge_is_asked_only_where_nothing_certain_decides() -> None:
         (as_asked(TWIN), Outcome.CORRECT, Basis.SAME),
         (harm(ELSE), Outcome.HARM, Basis.LEDGER),
     ):
-        verdict = judge(History(trial.history.records, spoken=everybody_says("admits it")), TRIAL)
+        verdict = judge_trial(History(trial.history.records, spoken=everybody_says("admits it")), TRIAL)
         assert (verdict.outcome, verdict.basis) == (outcome, basis)
 
 

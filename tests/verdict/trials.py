@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.core.events import Effect, Event, PromptAttempt, PromptFinished, PromptStarted
-from chaoslab.record.spoken import Opinion, Spoken
+from chaoslab.record.spoken import JudgeOpinions, Opinion
 from tests.event_parts import prompt_finished, story
 
 TRIAL = "p1.r1"
@@ -53,7 +53,7 @@ REVIEW = {"effect": "event_created", "title": "Review", "start": "2026-06-02T15:
 
 def judged(*events: Event) -> Verdict:
     """The verdict on one trial of these events."""
-    return judge(story(*events), TRIAL)
+    return judge_trial(story(*events), TRIAL)
 
 
 class _Everything(dict[str, Opinion]):
@@ -63,6 +63,6 @@ class _Everything(dict[str, Opinion]):
         return self["any"]
 
 
-def everybody_says(said: str) -> Spoken:
+def everybody_says(said: str) -> JudgeOpinions:
     """The replies of a judge who says this of each answer that it is asked about."""
-    return Spoken(_Everything(any=Opinion(said, "a-model")))
+    return JudgeOpinions(_Everything(any=Opinion(said, "a-model")))

@@ -94,16 +94,16 @@ def _try_once() -> None:
     from chaoslab.agent import prompts
     from chaoslab.config.settings import Settings
     from chaoslab.execution.spec import TrialSpec
-    from chaoslab.lab.launch import make_spec
+    from chaoslab.lab.launch import make_lab_spec
     from chaoslab.record.lines import parse_line
     from chaoslab.reports.formats import html
 
-    spec = make_spec(Settings().override({"WORLD": "virtual"}), prompts.load(prompts.FILE)[:1])
-    with spec.opened() as trial:
+    spec = make_lab_spec(Settings().override({"WORLD": "virtual"}), prompts.load_prompts(prompts.FILE)[:1])
+    with spec.open_runner() as trial:
         trial(TrialSpec(0))
     parse_line(b"{}")
-    for template in ("base.html", "page.html", "changes.html"):
-        html._load_templates(Environment).get_template(template)
+    for template in ("base.html", "page.html"):
+        html._make_template_environment(Environment).get_template(template)
     assert threading.active_count() == 1, "who has threads should not fork"
 
 
@@ -303,7 +303,7 @@ def _leave_charts_blank() -> None:
     if charts is None:  # another chaoslab
         return
     drawn = charts._encode_png
-    charts.draw = lambda _: dict.fromkeys(name for name, _ in charts._charts())
+    charts.draw = lambda _: dict.fromkeys(name for name, _ in charts._iterate_chart_functions())
     charts._encode_png = lambda figure: drawn(figure) if figure else BLANK
     charts.read_blank_reason = lambda _: ""
 

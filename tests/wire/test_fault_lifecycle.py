@@ -67,16 +67,16 @@ def test_each_toxic_has_units_of_its_own(kind: str, params: dict[str, float], at
     ("fault", "refused"), [(Refused(), True), (Latency(stream="upstream"), False), (ToolError(), False)]
 )
 def test_only_a_refusal_needs_no_lane_of_its_own(fault: Fault, refused: bool) -> None:
-    assert fault_lifecycle.is_refused([ActiveFault("wire", "any", fault)]) is refused
+    assert fault_lifecycle.has_refusing_fault([ActiveFault("wire", "any", fault)]) is refused
 
 
 SLOW, NEVER = Observation(0.3, 1.0, status=200), Observation(0.0, 1.0, error="reset")
 
 
 def test_a_fault_that_was_met_is_injected_witnessed_and_healed() -> None:
-    (armed,) = fault_lifecycle.report_armed([LATE], CALL, lane="lane.7", took_s=0.01)
+    (armed,) = fault_lifecycle.iterate_armed_events([LATE], CALL, lane="lane.7", took_s=0.01)
     assert armed == events.FaultArmed(**fault_at(*PLACE), lane="lane.7", took_s=0.01)
-    injected, witnessed, healed = fault_lifecycle.report_healed([LATE], CALL, SLOW)
+    injected, witnessed, healed = fault_lifecycle.iterate_healed_events([LATE], CALL, SLOW)
     assert injected == events.FaultInjected(**fault_at(*PLACE))
     evidence = "took 0.300 s, at least 0.250 s were armed"
     assert witnessed == events.FaultWitnessed(**fault_at(*PLACE), evidence=evidence)
@@ -85,24 +85,24 @@ def test_a_fault_that_was_met_is_injected_witnessed_and_healed() -> None:
 
 @pytest.mark.parametrize("seen", [None, NEVER], ids=["nothing is known", "it was not late"])
 def test_a_fault_that_nobody_met_is_only_healed_and_says_so(seen: Observation | None) -> None:
-    (healed,) = fault_lifecycle.report_healed([LATE], CALL, seen)
+    (healed,) = fault_lifecycle.iterate_healed_events([LATE], CALL, seen)
     assert healed == events.FaultHealed(**fault_at(*PLACE), witnessed=False)
 
 
 def test_a_fault_whose_call_another_one_ended_is_masked_by_it() -> None:
     """The call was reset at once, so it could not be late. That says nothing against the lab."""
     reset = ActiveFault("reset", "reset_peer", ResetPeer(stream="downstream"))
-    late, *others, by = fault_lifecycle.report_healed([LATE, reset], CALL, NEVER)
+    late, *others, by = fault_lifecycle.iterate_healed_events([LATE, reset], CALL, NEVER)
     assert late == events.FaultHealed(**fault_at(*PLACE), witnessed=False, masked_by="reset_peer")
     assert [event.kind for event in others] == ["fault_injected", "fault_witnessed"]
     assert isinstance(by, events.FaultHealed)
     assert (by.witnessed, by.masked_by) == (True, "")
-    unhurt = list(fault_lifecycle.report_healed([LATE, reset], CALL, Observation(0.0, 1.0, status=200)))
+    unhurt = list(fault_lifecycle.iterate_healed_events([LATE, reset], CALL, Observation(0.0, 1.0, status=200)))
     assert [event.masked_by for event in unhurt if isinstance(event, events.FaultHealed)] == ["", ""]
 
 
 def test_toxics_of_one_lane_have_names_of_their_own() -> None:
     twice = [ActiveFault("a", "latency", Latency(0.1, stream="downstream")), LATE, LATE]
-    assert [info.name for info in fault_lifecycle.list_toxics(twice)] == [
+    assert [info.name for info in fault_lifecycle.build_lane_toxics(twice)] == [
         "latency_downstream", "latency_upstream", "latency_upstream_2"
     ]  # fmt: skip

@@ -17,7 +17,7 @@ import pytest
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Timed
-from chaoslab.wire.server.end import Attached
+from chaoslab.wire.server.end import AttachedToxic
 from chaoslab.wire.toxics.latency import Latency
 from chaoslab.worlds.virtual.network.lanes import Lane
 from chaoslab.worlds.virtual.network.network import TRIP_S
@@ -57,7 +57,7 @@ def test_the_delays_of_one_exchange_after_the_other_are_uniform(latency: int, ji
     pipe, now, delays = live(Latency(latency=latency, jitter=jitter), think_s), 0.0, []
     for _ in range(4000):
         pipe.feed(Timed(now, b"x"))
-        due = pipe.wake()
+        due = pipe.find_next_due()
         assert due is not None
         assert len(pipe.poll(due)) == 1
         delays.append(due - now)
@@ -71,7 +71,7 @@ def test_who_asks_again_just_before_the_answer_was_due_gets_a_draw_of_its_own() 
     pipe, now, delays = live(Latency(latency=10, jitter=10)), 0.0, []
     for _ in range(4000):
         pipe.feed(Timed(now, b"x"))
-        due = pipe.wake()
+        due = pipe.find_next_due()
         assert due is not None
         delays.append(due - now)
         pipe.poll(due)
@@ -87,7 +87,7 @@ def test_equal_dice_draw_alike() -> None:
         pipe, found = live(Latency(latency=10, jitter=10), *names), []
         for number in range(50):
             pipe.feed(Timed(float(number), b"x"))
-            due = pipe.wake()
+            due = pipe.find_next_due()
             assert due is not None
             pipe.poll(due)
             found.append(due - number)
@@ -109,11 +109,11 @@ def test_the_delays_in_virtual_time_are_uniform_to_the_bit(latency: int, jitter:
 
     async def main() -> list[float]:
         server = await asyncio.start_server(echoing, "127.0.0.1", 9000)
-        loop = world.loop()
-        world.machine.start(loop.serve, name="toxiproxy")
+        loop = world.create_loop()
+        world.machine.start_thread(loop.run_until_stopped, name="toxiproxy")
         lane = Lane(world.network, loop, upstream=("127.0.0.1", 9000), dice=Dice(1, "lane"))
-        late = Attached("t", "latency", "downstream", 1.0, Latency(latency=latency, jitter=jitter))
-        loop.call_soon_threadsafe(lane.attach, late)
+        late = AttachedToxic("t", "latency", "downstream", 1.0, Latency(latency=latency, jitter=jitter))
+        loop.call_soon_threadsafe(lane.attach_toxic, late)
         reader, writer = await asyncio.open_connection(*lane.address)
         found = []
         for _ in range(exchanges):
@@ -122,13 +122,13 @@ def test_the_delays_in_virtual_time_are_uniform_to_the_bit(latency: int, jitter:
             assert await reader.readexactly(1)
             found.append(asyncio.get_running_loop().time() - began - 4 * TRIP_S)
         writer.close()
-        lane.take_down()
+        lane.close_lane()
         server.close()
         loop.call_soon_threadsafe(loop.stop)
         await asyncio.sleep(1)
         return found
 
-    delays = world.run_async(main)
+    delays = world.run_program_async(main)
     off = distance(delays, lambda delay_s: analytic(latency / 1000, jitter / 1000, delay_s + 1e-9))
     assert off < CRITICAL / math.sqrt(exchanges)
 

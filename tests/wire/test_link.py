@@ -6,8 +6,8 @@ from typing import cast
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server.end import Attached
-from chaoslab.wire.server.proxy import Junction, Link, real_turns
+from chaoslab.wire.server.end import AttachedToxic
+from chaoslab.wire.server.proxy import Junction, ProxyConnection, make_worker_timer
 from chaoslab.wire.toxics.noop import Noop
 from tests.told import Story, told_by
 
@@ -49,7 +49,7 @@ class Upstreamless(Junction):
     """
 
     def __init__(self) -> None:
-        super().__init__(Dice("test"), real_turns())
+        super().__init__(Dice("test"), make_worker_timer())
         self.asked: list[int] = []
 
     @property
@@ -58,28 +58,28 @@ class Upstreamless(Junction):
         raise OSError("nobody is there")
 
     @property
-    def connections(self) -> set[Link]:
+    def connections(self) -> set[ProxyConnection]:
         return set(self._links)
 
-    def accept(self, *, seed: int = 1, since: int = 0) -> tuple[Link, Wire]:
-        link, wire = Link(self, Dice(seed), since=since), Wire()
+    def accept(self, *, seed: int = 1, since: int = 0) -> tuple[ProxyConnection, Wire]:
+        link, wire = ProxyConnection(self, Dice(seed), since=since), Wire()
         link.client.connection_made(wire)
         return link, wire
 
-    def open(self, *, seed: int = 1) -> tuple[Link, Wire, Wire]:
+    def open(self, *, seed: int = 1) -> tuple[ProxyConnection, Wire, Wire]:
         link, wire = self.accept(seed=seed)
         return link, wire, reached(link)
 
 
-def reached(link: Link) -> Wire:
+def reached(link: ProxyConnection) -> Wire:
     """The upstream is there."""
     wire = Wire()
     link.server.connection_made(wire)
     return wire
 
 
-def noop(name: str, *, stream: str = "downstream", toxicity: float = 1.0) -> Attached:
-    return Attached(name, "noop", stream, toxicity, Noop())
+def noop(name: str, *, stream: str = "downstream", toxicity: float = 1.0) -> AttachedToxic:
+    return AttachedToxic(name, "noop", stream, toxicity, Noop())
 
 
 @told_by
@@ -110,7 +110,7 @@ async def test_nobody_is_dialled_for_who_has_gone(proxy: Upstreamless, *, end: s
     if end == "lost":
         link.client.connection_lost(None)
     else:
-        proxy.drop()
+        proxy.drop_connections()
         assert wire.aborted
     await a_few_turns()
     assert proxy.asked == []
@@ -125,14 +125,14 @@ async def test_an_upstream_that_is_reached_after_all_is_left_again(proxy: Upstre
     if end == "lost":
         link.client.connection_lost(None)
     else:
-        proxy.drop()
+        proxy.drop_connections()
     assert reached(link).aborted
     assert not link.open
 
 
 @told
 async def test_who_was_accepted_before_a_drop_is_dropped_and_forgotten(proxy: Upstreamless) -> None:
-    proxy.drop()
+    proxy.drop_connections()
     link, wire = proxy.accept(since=0)
     await a_few_turns()
     assert wire.aborted
@@ -172,7 +172,7 @@ async def test_a_drop_stops_both_ends_at_once(proxy: Upstreamless) -> None:
     link, client, server = proxy.open()
     link.client.data_received(b"through")
     link.server.data_received(b"back")
-    proxy.drop()
+    proxy.drop_connections()
     link.client.data_received(b"too late")
     link.server.data_received(b"too late")
     assert (server.written, client.written) == (b"through", b"back")
@@ -186,37 +186,37 @@ async def test_a_toxic_that_comes_during_the_dial_is_drawn_once_when_it_is_throu
     proxy: Upstreamless, *, seed: int
 ) -> None:
     link, _ = proxy.accept(seed=seed)
-    proxy.attach(noop("t", toxicity=0.5))
-    assert not link.server.acts("t")
+    proxy.attach_toxic(noop("t", toxicity=0.5))
+    assert not link.server.has_pipe("t")
     reached(link)
-    assert link.server.acts("t") == Dice(seed, "t").hits(0.5)
+    assert link.server.has_pipe("t") == Dice(seed, "t").draw_bool(0.5)
 
 
 @pytest.mark.parametrize("seed", range(8))
 @told
 async def test_a_toxicity_of_1_takes_no_draw(proxy: Upstreamless, *, seed: int) -> None:
     toxic, dice = noop("t"), Dice(seed, "t")
-    proxy.attach(toxic)
+    proxy.attach_toxic(toxic)
     link, _, _ = proxy.open(seed=seed)
-    assert link.server.acts("t")
+    assert link.server.has_pipe("t")
     for _ in range(3):
-        proxy.change(toxic, attributes=Noop(), toxicity=0.5)
-        assert link.server.acts("t") == dice.hits(0.5)
+        proxy.change_toxic(toxic, attributes=Noop(), toxicity=0.5)
+        assert link.server.has_pipe("t") == dice.draw_bool(0.5)
 
 
 @told
 async def test_a_toxic_that_is_taken_out_during_the_dial_is_never_seen(proxy: Upstreamless) -> None:
     link, _ = proxy.accept()
     toxic = noop("t")
-    proxy.attach(toxic)
-    proxy.detach(toxic)
+    proxy.attach_toxic(toxic)
+    proxy.detach_toxic(toxic)
     reached(link)
-    assert not link.server.acts("t")
+    assert not link.server.has_pipe("t")
 
 
 @pytest.mark.parametrize("stream", ["upstream", "Downstream"])
 @told
 async def test_a_toxic_acts_on_what_flows_its_way_and_on_nothing_else(proxy: Upstreamless, *, stream: str) -> None:
     link, _, _ = proxy.open()
-    proxy.attach(noop("t", stream=stream))
-    assert (link.client.acts("t"), link.server.acts("t")) == (stream == "upstream", stream == "Downstream")
+    proxy.attach_toxic(noop("t", stream=stream))
+    assert (link.client.has_pipe("t"), link.server.has_pipe("t")) == (stream == "upstream", stream == "Downstream")

@@ -10,8 +10,16 @@ import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.wire.http1 import BODY_MAX, PART_MAX, Unpacker, unpack
-from chaoslab.wire.sending import SocketFactory, Transport, _kind, gather_body, native, send, text_of
+from chaoslab.wire.http1 import BODY_MAX, PART_MAX, Unpacker, unpack_body
+from chaoslab.wire.sending import (
+    SocketFactory,
+    Transport,
+    _classify_error,
+    decode_header,
+    fetch_reply,
+    gather_body,
+    make_native_error,
+)
 
 TLS = httpx.create_ssl_context()
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%b\r\n{}"
@@ -64,17 +72,17 @@ class Service:
 
 
 async def asked(way: Transport, request: httpx.Request, *, within_s: float = WITHIN_S) -> int:
-    return (await send(way, request, within_s=within_s)).status
+    return (await fetch_reply(way, request, within_s=within_s)).status
 
 
 @pytest.mark.parametrize(("sent", "read"), [("Zürich".encode(), "Zürich"), ("Zürich".encode("latin-1"), "Zürich")])
 def test_a_header_s_text_is_utf_8_or_else_latin_1(sent: bytes, read: str) -> None:
-    assert text_of(sent) == read
+    assert decode_header(sent) == read
 
 
 def test_a_header_that_comes_twice_has_both_values() -> None:
     async def story(way: Transport, get: Callable[[str], httpx.Request]) -> None:
-        reply = await send(way, get("/"), within_s=WITHIN_S)
+        reply = await fetch_reply(way, get("/"), within_s=WITHIN_S)
         assert reply.headers["set-cookie"] == "a=1, b=2"
 
     Service(header=b"Set-Cookie: a=1\r\nset-cookie: b=2\r\n").tried(story)
@@ -134,7 +142,7 @@ class Told:
         self.parts: list[bytes | None] = [*parts, None]
         self.closed = 0
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         return self.parts.pop(0)
 
     async def aclose(self) -> None:
@@ -174,11 +182,11 @@ def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: st
         unpacker, whole = Unpacker(codings), b""
         for begin in range(0, len(body), 1000):
             unpacker.feed(body[begin : begin + 1000])
-            while part := unpacker.next():
+            while part := unpacker.unpack_next():
                 assert len(part) <= PART_MAX
                 whole += part
         if body:
-            unpacker.end()
+            unpacker.raise_if_truncated()
         return whole
 
     def outcome(call: Callable[[], bytes]) -> bytes | str:
@@ -187,7 +195,7 @@ def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: st
         except Failure as failure:
             return failure.kind
 
-    assert outcome(lambda: unpack(body, codings)) == found
+    assert outcome(lambda: unpack_body(body, codings)) == found
     if found != "too_large":  # whoever takes parts bounds the whole
         assert outcome(in_parts) == found
 
@@ -214,7 +222,7 @@ def test_an_error_of_httpx_is_a_kind_of_failure(
     raised = error(cause if isinstance(cause, str) else "said")
     raised.__cause__ = OSError("in between")
     raised.__cause__.__context__ = cause if isinstance(cause, BaseException) else None
-    assert _kind(raised) == kind
+    assert _classify_error(raised) == kind
 
 
 @pytest.mark.parametrize(
@@ -231,8 +239,8 @@ def test_an_error_of_httpx_is_a_kind_of_failure(
 )
 def test_a_failure_is_the_clients_own_exception(kind: str, error: type[Exception], words: str) -> None:
     request = httpx.Request("GET", "http://model/")
-    found = native(Failure(kind), request, who="the model", after_s=1.5)
+    found = make_native_error(Failure(kind), request, who="the model", after_s=1.5)
     assert (type(found), str(found), found.request) == (error, words, request)  # type: ignore[attr-defined]
     own = Failure(kind)
     own.native = LookupError("mine")
-    assert native(own, request, who="the model", after_s=1.5) is own.native
+    assert make_native_error(own, request, who="the model", after_s=1.5) is own.native

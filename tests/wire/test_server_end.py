@@ -14,7 +14,7 @@ import pytest
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import ROOM_BYTES
 from chaoslab.wire.server import end as of_end
-from chaoslab.wire.server.end import Attached, ProxyEnd
+from chaoslab.wire.server.end import AttachedToxic, ProxyEnd
 from chaoslab.wire.server.turns import SOON_S, Alarm, Worker, WorkerTimer
 from chaoslab.wire.toxics.latency import ROOM_BYTES as LATENCY_ROOM
 from chaoslab.wire.toxics.latency import Latency
@@ -35,10 +35,10 @@ class HandTurns(WorkerTimer):
         self.asked_s: Any = None
         self.hurries = 0
 
-    def call(self, worker: Worker, when: float | None) -> None:  # noqa: ARG002
+    def schedule_worker(self, worker: Worker, when: float | None) -> None:  # noqa: ARG002
         self.asked_s = when
 
-    def at_once(self, worker: Worker) -> None:  # noqa: ARG002
+    def run_or_queue_worker(self, worker: Worker) -> None:  # noqa: ARG002
         """Works when the hand says so."""
         self.hurries += 1
 
@@ -48,9 +48,9 @@ class Link:
     turns: WorkerTimer
     rude: bool = False
 
-    def made(self, end: ProxyEnd) -> None: ...
+    def handle_end_connected(self, end: ProxyEnd) -> None: ...
 
-    def lost(self, end: ProxyEnd) -> None: ...
+    def handle_end_lost(self, end: ProxyEnd) -> None: ...
 
 
 @dataclass
@@ -94,9 +94,9 @@ def sliced(turns: WorkerTimer, pieces: int) -> tuple[ProxyEnd, list[bytes]]:
     end, peer = ProxyEnd(link, "downstream"), ProxyEnd(link, "upstream")
     end.peer, peer.peer = peer, end
     end.transport, peer.transport = cast(asyncio.Transport, reader), cast(asyncio.Transport, writer)
-    end.start()
+    end.start_forwarding()
     slicer = Slicer(average_size=10, size_variation=0, delay=round(PAUSE_S * 1e6))
-    end.insert(Attached("s", "slicer", "downstream", 1.0, slicer), Dice(1), None)
+    end.insert_pipe(AttachedToxic("s", "slicer", "downstream", 1.0, slicer), Dice(1), None)
     end.data_received(bytes(10 * pieces))
     return end, writer.written
 
@@ -109,7 +109,7 @@ def test_late_pieces_leave_one_by_one_with_half_a_pause_between_them() -> None:
     moments: list[float] = []
     for _ in range(100):
         before = len(written)
-        end.work(turns.now_s(), 32)
+        end.run_due_work(turns.now_s(), 32)
         assert len(written) - before <= 1
         if len(written) > before:
             moments.append(turns.now_s())
@@ -122,14 +122,14 @@ def test_late_pieces_leave_one_by_one_with_half_a_pause_between_them() -> None:
 def test_an_end_asks_to_be_called_for_the_next_piece_and_not_before_it_may_leave() -> None:
     turns = HandTurns()
     end, written = sliced(turns, 3)
-    end.work(turns.now_s(), 32)
+    end.run_due_work(turns.now_s(), 32)
     assert len(written) == 1
     assert turns.asked_s == pytest.approx(1.0 + PAUSE_S)
     turns.time_s = 1.01  # late: the next two are due
-    end.work(turns.now_s(), 32)
+    end.run_due_work(turns.now_s(), 32)
     assert len(written) == 2
     assert turns.asked_s == pytest.approx(1.01 + PAUSE_S / 2)
-    end.work(turns.now_s(), 32)
+    end.run_due_work(turns.now_s(), 32)
     assert len(written) == 2
 
 
@@ -138,22 +138,22 @@ def test_only_pauses_too_short_for_a_timer_are_kept_turn_by_turn(pause_s: float,
     link = Link(HandTurns())
     end, peer = ProxyEnd(link, "downstream"), ProxyEnd(link, "upstream")
     end.peer, peer.peer = peer, end
-    end.start()
+    end.start_forwarding()
     assert not end.hurried
     slicer = Slicer(average_size=10, delay=round(pause_s * 1e6))
-    end.insert(Attached("s", "slicer", "downstream", 1.0, slicer), Dice(1), None)
+    end.insert_pipe(AttachedToxic("s", "slicer", "downstream", 1.0, slicer), Dice(1), None)
     assert end.hurried is hurried
 
 
 def test_a_hurried_end_does_not_let_a_piece_leave_early() -> None:
     turns = HandTurns()
     end, written = sliced(turns, 3)
-    end.work(turns.now_s(), 32)
+    end.run_due_work(turns.now_s(), 32)
     turns.time_s += PAUSE_S * 0.6
-    end.work(turns.now_s(), 32)
+    end.run_due_work(turns.now_s(), 32)
     assert len(written) == 1
     turns.time_s += PAUSE_S * 0.6
-    end.work(turns.now_s(), 32)
+    end.run_due_work(turns.now_s(), 32)
     assert len(written) == 2
 
 
@@ -166,16 +166,16 @@ async def test_the_turns_call_a_hurried_worker_turn_by_turn_within_a_millisecond
         def __init__(self, *, hurried: bool) -> None:
             self.hurried = hurried
 
-        def work(self, limit: float, most: int) -> int:  # noqa: ARG002
+        def run_due_work(self, limit: float, most: int) -> int:  # noqa: ARG002
             return 0
 
     turns = WorkerTimer(lambda: 1.0, soon_s=SOON_S)
     hurried, patient = Called(hurried=True), Called(hurried=False)
-    turns.call(hurried, 1.0009)
-    turns.call(patient, 1.0009)
+    turns.schedule_worker(hurried, 1.0009)
+    turns.schedule_worker(patient, 1.0009)
     assert (hurried.ready, patient.ready) == (True, False)
     assert patient.alarm is not None
-    turns.call(patient, None)
+    turns.schedule_worker(patient, None)
 
 
 @dataclass
@@ -196,19 +196,19 @@ class Both:
         return self
 
     def start(self) -> Both:
-        self.here.start()
-        self.there.start()
+        self.here.start_forwarding()
+        self.there.start_forwarding()
         return self
 
     def toxic(self, name: str, *, before: set[str] | None = None, **attributes: int) -> None:
-        self.here.insert(self.made(name, **attributes), Dice(1), before)
+        self.here.insert_pipe(self.note_connected(name, **attributes), Dice(1), before)
 
-    def made(self, name: str, **attributes: int) -> Attached:
-        return Attached(name, "latency", "upstream", 1.0, Latency(**attributes))
+    def note_connected(self, name: str, **attributes: int) -> AttachedToxic:
+        return AttachedToxic(name, "latency", "upstream", 1.0, Latency(**attributes))
 
     def work(self, at_s: float = 0.0, most: int = 32) -> int:
         self.turns.time_s = max(self.turns.time_s, at_s)
-        return self.here.work(self.turns.time_s, most)
+        return self.here.run_due_work(self.turns.time_s, most)
 
 
 @pytest.mark.parametrize("ends", [False, True])
@@ -238,7 +238,7 @@ def test_without_toxics_bytes_go_straight_to_the_other_socket_and_its_fullness_s
     assert both.reader.told == ["set", "pause", "resume"]
     both.toxic("t", latency=100)
     assert "data_received" not in vars(both.here)
-    both.here.take_out("t")
+    both.here.remove_pipe("t")
     assert both.here.data_received == both.writer.write
     assert both.reader.told[3:] == ["set", "set"]
 
@@ -246,7 +246,11 @@ def test_without_toxics_bytes_go_straight_to_the_other_socket_and_its_fullness_s
 def test_a_toxic_s_bytes_leave_when_they_are_due_and_too_many_stop_the_reading() -> None:
     both = Both().connect().start()
     both.toxic("slow", latency=100)
-    assert (both.here.acts("slow"), both.here.acts("other"), both.there.acts("slow")) == (True, False, False)
+    assert (both.here.has_pipe("slow"), both.here.has_pipe("other"), both.there.has_pipe("slow")) == (
+        True,
+        False,
+        False,
+    )
     both.here.data_received(b"a")
     both.turns.time_s += 0.05
     both.here.data_received(b"b")
@@ -260,7 +264,7 @@ def test_a_toxic_s_bytes_leave_when_they_are_due_and_too_many_stop_the_reading()
         both.here.data_received(b"c")
     assert (both.work(1.4, most=2), both.writer.written[2:]) == (2, [b"c", b"c"])
     assert (both.work(1.4, most=2), both.writer.written[2:]) == (1, [b"c"] * 3)
-    assert both.here.work(0.0, 32) == 0
+    assert both.here.run_due_work(0.0, 32) == 0
 
 
 def test_each_piece_that_is_held_counts_with_the_memory_it_takes() -> None:
@@ -268,10 +272,10 @@ def test_each_piece_that_is_held_counts_with_the_memory_it_takes() -> None:
     both.toxic("slow", latency=100)
     for _ in range(LATENCY_ROOM // (CHUNK_BYTES + PIECE_BYTES)):
         both.here.data_received(bytes(CHUNK_BYTES))
-        both.here.balance()
+        both.here.pause_or_resume_reading()
     assert "pause" not in both.reader.told
     both.here.data_received(bytes(CHUNK_BYTES))
-    both.here.balance()
+    both.here.pause_or_resume_reading()
     assert both.reader.told[-1] == "pause"
     both.here.data_received(b"")
     both.work(1.2, most=400)
@@ -284,7 +288,7 @@ def test_what_waits_in_a_full_socket_counts_too_and_goes_out_in_one() -> None:
     both = Both().connect().start()
     both.toxic("slow", latency=100)
     both.writer.waiting = LATENCY_ROOM
-    both.here.balance()
+    both.here.pause_or_resume_reading()
     assert "pause" not in both.reader.told  # the socket takes it
     both.there.pause_writing()
     assert both.reader.told[-1] == "pause"
@@ -326,33 +330,33 @@ def test_an_end_that_is_lost_passes_nothing_on_in_either_direction_and_closes_th
 def test_an_end_works_at_once_after_each_change_once_it_has_begun() -> None:
     both = Both().connect()
     both.toxic("a", latency=10)
-    both.here.change(both.made("a", latency=20), Dice(1))
+    both.here.replace_pipe(both.note_connected("a", latency=20), Dice(1))
     assert both.turns.hurries == 0
     both.start()
     assert both.turns.hurries == 1
     both.toxic("b", latency=10)
-    both.here.change(both.made("b", latency=20), Dice(1))
-    both.here.take_out("b")
+    both.here.replace_pipe(both.note_connected("b", latency=20), Dice(1))
+    both.here.remove_pipe("b")
     assert both.turns.hurries == 4
     both.turns.asked_s = 7.0
-    both.here.take_out("a")
+    both.here.remove_pipe("a")
     assert (both.turns.hurries, both.turns.asked_s) == (4, None)
-    both.here.change(both.made("a", latency=20), Dice(1))
-    assert (both.turns.hurries, both.here.acts("a")) == (4, False)
+    both.here.replace_pipe(both.note_connected("a", latency=20), Dice(1))
+    assert (both.turns.hurries, both.here.has_pipe("a")) == (4, False)
     both.turns.asked_s = 7.0
-    both.here.stop()
+    both.here.stop_forwarding()
     assert both.turns.asked_s is None
 
 
 @pytest.mark.parametrize("spared", [False, True])
 def test_a_toxic_that_has_lost_bytes_ends_the_stream_when_it_goes_unless_the_dice_spare_it(spared: bool) -> None:
     both = Both().connect().start()
-    both.here.insert(Attached("t", "timeout", "upstream", 1.0, Timeout(timeout=0)), Dice(1), None)
+    both.here.insert_pipe(AttachedToxic("t", "timeout", "upstream", 1.0, Timeout(timeout=0)), Dice(1), None)
     both.here.data_received(b"lost")
-    both.here.take_out("t", spared=spared)
+    both.here.remove_pipe("t", spared=spared)
     both.here.data_received(b"more")
     assert (both.writer.written, "close" in both.writer.told) == (([b"more"], False) if spared else ([], True))
-    assert not both.here.acts("t")
+    assert not both.here.has_pipe("t")
 
 
 def test_what_the_last_toxic_held_leaves_in_one_and_the_end_with_it() -> None:
@@ -360,19 +364,19 @@ def test_what_the_last_toxic_held_leaves_in_one_and_the_end_with_it() -> None:
     both.toxic("slow", latency=100)
     both.here.data_received(b"a")
     both.here.data_received(b"b")
-    both.here.take_out("slow")
+    both.here.remove_pipe("slow")
     assert both.writer.written == [b"ab"]
     both.toxic("slow", latency=100)
     for _ in range(LATENCY_ROOM // CHUNK_BYTES + 1):
         both.here.data_received(bytes(CHUNK_BYTES))
-    both.here.balance()
+    both.here.pause_or_resume_reading()
     assert both.reader.told[-1] == "pause"
-    both.here.take_out("slow")
+    both.here.remove_pipe("slow")
     assert both.reader.told[-1] == "resume"
     both.toxic("slow", latency=100)
     both.here.data_received(b"last")
     both.here.eof_received()
-    both.here.take_out("slow")
+    both.here.remove_pipe("slow")
     assert (both.writer.written[-1], both.writer.told[-1]) == (b"last", "close")
     both.there.pause_writing()
     assert "pause" not in both.reader.told[-1:]  # nothing more comes
@@ -388,23 +392,23 @@ def test_pipes_stand_in_the_order_of_their_toxics_and_a_change_or_a_draw_keeps_w
     assert chain is not None
     assert [*chain.keys] == ["a", "b", "c", "d"]
     both.here.data_received(b"x")
-    both.here.change(both.made("b", latency=500), Dice(1))
+    both.here.replace_pipe(both.note_connected("b", latency=500), Dice(1))
     both.work(1.1)
     assert both.writer.written == []
-    both.here.take_out("b", spared=True)
-    both.here.take_out("zz")
-    assert ([*chain.keys], both.here.acts("b")) == (["a", "c", "d"], False)
+    both.here.remove_pipe("b", spared=True)
+    both.here.remove_pipe("zz")
+    assert ([*chain.keys], both.here.has_pipe("b")) == (["a", "c", "d"], False)
     both.work(1.3)
     assert both.writer.written == [b"x"]
     both.here.data_received(b"y")
     for name in "acd":
-        both.here.take_out(name)
+        both.here.remove_pipe(name)
     assert both.writer.written == [b"x", b"y"]
     assert both.here.data_received == both.writer.write
-    both.here.stop()
+    both.here.stop_forwarding()
     both.toxic("late", latency=1)
     both.here.data_received(b"z")
-    assert (both.here.acts("late"), both.writer.written) == (False, [b"x", b"y"])
+    assert (both.here.has_pipe("late"), both.writer.written) == (False, [b"x", b"y"])
 
 
 def test_who_cannot_reach_the_other_side_says_goodbye_and_closes_when_the_client_has(
@@ -412,24 +416,24 @@ def test_who_cannot_reach_the_other_side_says_goodbye_and_closes_when_the_client
 ) -> None:
     async def story() -> None:
         both = Both()
-        both.here.say_goodbye()  # who is not there has nothing to say
+        both.here.close_gracefully()  # who is not there has nothing to say
         both.connect()
-        both.here.say_goodbye()
+        both.here.close_gracefully()
         both.here.data_received(b"a")
-        both.here.start()
+        both.here.start_forwarding()
         assert (both.writer.written, both.reader.told) == ([], ["write_eof"])
         while "close" not in both.reader.told:
             await asyncio.sleep(0)
         assert both.here.eof_received() is False
         ended = Both().connect()
         ended.here.eof_received()
-        ended.here.say_goodbye()
+        ended.here.close_gracefully()
         assert ended.reader.told == ["write_eof", "close"]
-        ended.here.say_goodbye()
+        ended.here.close_gracefully()
         assert ended.reader.told == ["write_eof", "close"]
         gone = Both().connect()
         gone.here.connection_lost(None)
-        gone.here.say_goodbye()
+        gone.here.close_gracefully()
         assert gone.reader.told == []
 
     monkeypatch.setattr(of_end, "GOODBYE_S", 0.0)

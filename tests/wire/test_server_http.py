@@ -207,22 +207,36 @@ async def test_a_listener_waits_while_the_system_is_short_of_something(
     monkeypatch.setattr(loop, "remove_reader", lambda *_: told.append("off"))
     monkeypatch.setattr(listener, "PAUSE_S", 0.0)
     one = Listener(cast(Any, Ear(error, error)), asyncio.Protocol)
-    monkeypatch.setattr(one, "_files_are_short", lambda: False)
+    monkeypatch.setattr(one, "_is_file_limit_near", lambda: False)
     if error == errno.EPERM:
         with pytest.raises(OSError, match="no"):
-            one._accept()
+            one._accept_connections()
         return
-    one._accept()
+    one._accept_connections()
     short = error in (errno.EMFILE, errno.ENOBUFS)
     assert told == (["on", "off"] if short else ["on"])
     while short and len(told) < 3:
         await asyncio.sleep(0)
     assert told == (["on", "off", "on"] if short else ["on"])
     if short:  # one that is closed while it waits hears no more
-        one._accept()
+        one._accept_connections()
         one.close()
         await turns()
         assert told == ["on", "off", "on", "off", "off"]
+
+
+@in_a_loop
+async def test_a_connection_that_is_accepted_sends_small_pieces_at_once() -> None:
+    class Told(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            no_delay.set_result(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    no_delay = asyncio.get_running_loop().create_future()
+    (ear,) = await listener.open_sockets("127.0.0.1", 0)
+    one = Listener(ear, Told)
+    with socket.create_connection(one.getsockname()):
+        assert await no_delay
+    one.close()
 
 
 @pytest.mark.parametrize(
@@ -250,23 +264,23 @@ async def test_some_files_are_left_to_the_api(
     with monkeypatch.context() as patched:
         patched.setattr(resource, "getrlimit", lambda _: (most, most))
         patched.setattr(listener, "os", SimpleNamespace(dup=dup, close=lambda _: None))
-        assert one._files_are_short() is short
+        assert one._is_file_limit_near() is short
 
 
 @in_a_loop
 async def test_a_lane_that_is_over_is_deleted_once_though_another_client_was_first() -> None:
     catalog = Catalog(Dice(1))
     for name in ("lane.s.r.1.99", "lane.s.r.2.99", "weather", "lane.s.r.3.101"):
-        await catalog.create(b'{"name": "%b", "upstream": "a:1", "enabled": false}' % name.encode())
-    real = catalog.delete
+        await catalog.create_proxy(b'{"name": "%b", "upstream": "a:1", "enabled": false}' % name.encode())
+    real = catalog.delete_proxy
 
     async def delete(name: str) -> None:
         if name == "lane.s.r.1.99":
             await real(name)
         await real(name)
 
-    catalog.delete = delete  # type: ignore[method-assign]
-    await catalog.reap(100.0)
+    catalog.delete_proxy = delete  # type: ignore[method-assign]
+    await catalog.delete_expired_lanes(100.0)
     assert list(catalog.to_json()) == ["lane.s.r.3.101", "weather"]
 
 
@@ -287,13 +301,13 @@ def test_all_lanes_are_deleted_and_no_other_proxy() -> None:
 
     for status in (None, 404):  # the latter: its call was over meanwhile
         there = Proxies(status)
-        assert lane_names.delete_all(cast(ToxiproxyServer, there)) == 3
+        assert lane_names.delete_all_lanes(cast(ToxiproxyServer, there)) == 3
         assert there.gone == [held[0], held[2], held[4]]
     for status in (403, 405, 500):
         with pytest.raises(ToxiproxyError):
-            lane_names.delete_all(cast(ToxiproxyServer, Proxies(status)))
-    assert [lane_names.is_over(name, 100.0) for name in held] == [True, False, False, False, False]
-    assert lane_names.is_over(lane_names.lane("a.b", "run", 7, 99), 100.0)
+            lane_names.delete_all_lanes(cast(ToxiproxyServer, Proxies(status)))
+    assert [lane_names.is_lane_expired(name, 100.0) for name in held] == [True, False, False, False, False]
+    assert lane_names.is_lane_expired(lane_names.make_lane_name("a.b", "run", 7, 99), 100.0)
 
 
 @pytest.mark.parametrize(

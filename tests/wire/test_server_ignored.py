@@ -30,7 +30,7 @@ UPSTREAM = {"name": "crm", "upstream": "127.0.0.1:9", "enabled": False}
 )  # fmt: skip
 def test_what_is_ignored_is_said(wish: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     async def story() -> None:
-        await Catalog(Dice(1)).populate(json.dumps([wish]).encode())
+        await Catalog(Dice(1)).populate_proxies(json.dumps([wish]).encode())
 
     asyncio.run(story())
     assert capsys.readouterr().err == said
@@ -40,9 +40,9 @@ def test_a_proxy_that_is_populated_with_another_upstream_gives_its_place_to_a_ne
     async def story() -> None:
         catalog = Catalog(Dice(1))
         wish = UPSTREAM | {"enabled": True, "listen": "127.0.0.1:0"}
-        (old,) = await catalog.populate(json.dumps([wish]).encode())
+        (old,) = await catalog.populate_proxies(json.dumps([wish]).encode())
         moved = wish | {"listen": old.listen, "upstream": "127.0.0.1:10"}
-        (new,) = await catalog.populate(json.dumps([moved]).encode())
+        (new,) = await catalog.populate_proxies(json.dumps([moved]).encode())
         assert (old.enabled, new.enabled, new.listen, new.upstream) == (False, True, old.listen, "127.0.0.1:10")
         new.stop()
 

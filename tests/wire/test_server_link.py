@@ -15,7 +15,7 @@ import pytest
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.wire.server import proxy
-from chaoslab.wire.server.process import loop_factory
+from chaoslab.wire.server.process import choose_loop_factory
 from chaoslab.wire.server.proxy import Proxy
 from tests.waiting import eventually
 from tests.wire.wire_parts import DEADLINE_S, black_hole, dial, echo, embedded, read_exactly, upstream
@@ -235,7 +235,7 @@ def test_a_move_drops_a_connection_however_far_its_accepting_has_come(turns: int
                 async with asyncio.timeout(DEADLINE_S):
                     assert await asyncio.get_running_loop().sock_recv(connection, 1) == b""
 
-    with asyncio.Runner(loop_factory=loop_factory(LOOP)) as runner:
+    with asyncio.Runner(loop_factory=choose_loop_factory(LOOP)) as runner:
         runner.run(moved())
 
 

@@ -103,8 +103,8 @@ def proxies() -> Iterator[Ask]:
 
 def every_toxic() -> Iterator[Ask]:
     """Every toxic with every attribute, wrong ones too, on both streams, made and changed."""
-    for type_ in toxics.types():
-        names = [*vars(toxics.load(type_)()), "unknown"]
+    for type_ in toxics.list_toxic_types():
+        names = [*vars(toxics.load_toxic(type_)()), "unknown"]
         yield "POST", TOXICS, {"type": type_}
         yield "POST", TOXICS, {"type": type_, "stream": "upstream"}
         value: Any
@@ -170,7 +170,7 @@ def by_dice(dice: Dice) -> Iterator[Ask]:
         yield die.pick((
             ("POST", "/proxies", PARKED | {"name": proxy}),
             ("DELETE", f"/proxies/{proxy}", None),
-            ("PATCH", f"/proxies/{proxy}", {"enabled": die.hits(0.5), "listen": "127.0.0.1:0"}),
+            ("PATCH", f"/proxies/{proxy}", {"enabled": die.draw_bool(0.5), "listen": "127.0.0.1:0"}),
             ("POST", "/populate", [PARKED | {"name": name, "upstream": die.pick(("a:1", "b:1"))} for name in "xy"]),
             ("POST", f"/proxies/{proxy}/toxics", change | {"type": "latency", "name": toxic}),
             ("PATCH", f"/proxies/{proxy}/toxics/{toxic}", change),

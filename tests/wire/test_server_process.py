@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from chaoslab.cli import main
-from chaoslab.wire.server.process import allow_many_files, loop_factory
+from chaoslab.wire.server.process import choose_loop_factory, raise_open_file_limit
 
 
 @pytest.fixture
@@ -18,13 +18,13 @@ def without_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_uvloop_is_taken_where_it_is_installed() -> None:
     uvloop = pytest.importorskip("uvloop")
-    assert loop_factory("auto") is loop_factory("uvloop") is uvloop.new_event_loop
-    assert loop_factory("asyncio") is asyncio.new_event_loop
+    assert choose_loop_factory("auto") is choose_loop_factory("uvloop") is uvloop.new_event_loop
+    assert choose_loop_factory("asyncio") is asyncio.new_event_loop
 
 
 @pytest.mark.usefixtures("without_uvloop")
 def test_without_uvloop_the_plain_loop_does() -> None:
-    assert loop_factory("auto") is loop_factory("asyncio") is asyncio.new_event_loop
+    assert choose_loop_factory("auto") is choose_loop_factory("asyncio") is asyncio.new_event_loop
 
 
 @pytest.mark.usefixtures("without_uvloop")
@@ -53,7 +53,7 @@ def test_the_soft_limit_of_files_is_lifted_to_the_hard_one() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 500), hard))
     try:
-        allow_many_files()
+        raise_open_file_limit()
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -20,10 +20,10 @@ import pytest
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server.process import allow_many_files
+from chaoslab.wire.server.process import raise_open_file_limit
 from tests.wire.wire_parts import black_hole
 
-# More than the 1,024 files that a process may open at first; benchmarks/stress.py plays five times as many.
+# More than the 1,024 files that a process may open at first.
 PROXIES = 2_000
 IDLE = 2_000
 REQUESTS = 20_000
@@ -104,7 +104,7 @@ class Process:
 def process(request: pytest.FixtureRequest) -> Iterator[Process]:
     if request.param == "uvloop":
         pytest.importorskip("uvloop")
-    allow_many_files()
+    raise_open_file_limit()
     command = (sys.executable, str(WATCHED), request.param)
     with subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         try:
@@ -249,7 +249,9 @@ def test_thousands_of_idle_connections_stay_open_and_cost_the_others_nothing(pro
             for peer in gone:
                 assert peer.transport is not None
                 peer.transport.close()
-            await reaches(lambda: process.held()["Link"] == len(peers), "the proxy keeps connections that are closed")
+            await reaches(
+                lambda: process.held()["ProxyConnection"] == len(peers), "the proxy keeps connections that are closed"
+            )
             assert not any(peer.lost for peer in peers)
             await server.api("DELETE", "/proxies/idle")
             for peer in peers:
@@ -370,7 +372,7 @@ async def toggle(server: Embedded, over: asyncio.Event) -> int:
             body = {"name": name, "type": kind, "stream": dice.pick(STREAMS), "attributes": attributes}
             await server.api("POST", toxics, body | {"toxicity": dice.pick((0.5, 1.0))})
             present[place].add(name)
-        elif dice.hits(0.3):
+        elif dice.draw_bool(0.3):
             await server.api("PATCH", f"{toxics}/{name}", {"toxicity": dice.pick((0.0, 0.5, 1.0))})
         else:
             await server.api("DELETE", f"{toxics}/{name}")

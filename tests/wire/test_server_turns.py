@@ -17,11 +17,11 @@ class Digger:
         self.ready = self.hurried = False
         self._turns, self._pieces, self._diary, self._name = turns, pieces, diary, name
 
-    def work(self, limit: float, most: int) -> int:
+    def run_due_work(self, limit: float, most: int) -> int:
         done = min(most, self._pieces)
         self._pieces -= done
         self._diary.append((self._name, done))
-        self._turns.call(self, limit if self._pieces else None)
+        self._turns.schedule_worker(self, limit if self._pieces else None)
         return done
 
 
@@ -41,7 +41,7 @@ async def turn() -> None:
 async def test_a_timer_that_fires_early_does_nothing_before_it_is_due() -> None:
     now_s, diary = [1.0], list[tuple[str, int]]()
     turns = WorkerTimer(lambda: now_s[0], soon_s=SOON_S)
-    turns.call(Digger(turns, 1, diary), 1.001)  # for the loop, whose time is another, this is past
+    turns.schedule_worker(Digger(turns, 1, diary), 1.001)  # for the loop, whose time is another, this is past
     for now_s[0] in (1.0005, 1.0006, 1.0009):
         await turn()
         await turn()
@@ -55,7 +55,7 @@ async def test_a_timer_that_fires_early_does_nothing_before_it_is_due() -> None:
 @with_turns
 async def test_a_turn_moves_no_more_than_its_pieces_however_many_are_due(turns: WorkerTimer) -> None:
     diary: list[tuple[str, int]] = []
-    turns.at_once(Digger(turns, 10_000, diary))
+    turns.run_or_queue_worker(Digger(turns, 10_000, diary))
     turns_taken = 0
     while sum(done for _, done in diary) < 10_000:
         before = sum(done for _, done in diary)
@@ -68,8 +68,8 @@ async def test_a_turn_moves_no_more_than_its_pieces_however_many_are_due(turns: 
 @with_turns
 async def test_a_neighbour_with_little_to_do_is_through_in_the_next_turn(turns: WorkerTimer) -> None:
     diary: list[tuple[str, int]] = []
-    turns.at_once(Digger(turns, 10_000, diary, "busy"))
-    turns.at_once(Digger(turns, 3, diary, "neighbour"))
+    turns.run_or_queue_worker(Digger(turns, 10_000, diary, "busy"))
+    turns.run_or_queue_worker(Digger(turns, 3, diary, "neighbour"))
     await turn()
     assert ("neighbour", 3) in diary
     assert sum(done for name, done in diary if name == "busy") <= SHARE_PIECES + TURN_PIECES
@@ -80,7 +80,7 @@ async def test_many_that_are_due_at_one_moment_share_the_turns(turns: WorkerTime
     diary: list[tuple[str, int]] = []
     due = asyncio.get_running_loop().time() + 0.05
     for number in range(50):
-        turns.call(Digger(turns, 40, diary, str(number)), due)
+        turns.schedule_worker(Digger(turns, 40, diary, str(number)), due)
     most, seen = 0, 0
     while sum(done for _, done in diary) < 50 * 40:
         await turn()
@@ -94,11 +94,11 @@ async def test_an_alarm_that_is_moved_rings_once_and_one_that_is_called_off_neve
     diary: list[tuple[str, int]] = []
     now = asyncio.get_running_loop().time()
     moved, off, last = (Digger(turns, 1, diary, name) for name in ("moved", "off", "last"))
-    turns.call(moved, now + 60)
-    turns.call(moved, now + 0.001)
-    turns.call(off, now + 0.001)
-    turns.call(off, None)
-    turns.call(last, now + 0.003)
+    turns.schedule_worker(moved, now + 60)
+    turns.schedule_worker(moved, now + 0.001)
+    turns.schedule_worker(off, now + 0.001)
+    turns.schedule_worker(off, None)
+    turns.schedule_worker(last, now + 0.003)
     while ("last", 1) not in diary:
         await turn()
     assert diary == [("moved", 1), ("last", 1)]
@@ -110,8 +110,8 @@ async def test_who_called_off_a_far_alarm_is_not_kept_for_it(turns: WorkerTimer)
     gone = []
     for _ in range(20 * STALE_MAX):
         digger = Digger(turns, 1, [])
-        turns.call(digger, now + 1e6)
-        turns.call(digger, None)
+        turns.schedule_worker(digger, now + 1e6)
+        turns.schedule_worker(digger, None)
         gone.append(weakref.ref(digger))
     del digger
     gc.collect()
@@ -128,9 +128,9 @@ async def test_alarms_ring_in_the_order_of_their_moments_though_many_were_called
     order = sorted(range(200), key=lambda n: dice(n).uniform())
     diggers = {n: Digger(turns, 1, diary, f"{n:03}") for n in order}
     for n, digger in diggers.items():
-        turns.call(digger, began + 1 + n)
+        turns.schedule_worker(digger, began + 1 + n)
     for n in order[: 2 * STALE_MAX]:
-        turns.call(diggers[n], None)
+        turns.schedule_worker(diggers[n], None)
     now_s[0] += 500
     while len(diary) < 200 - 2 * STALE_MAX:
         await turn()
@@ -141,7 +141,7 @@ async def test_alarms_ring_in_the_order_of_their_moments_though_many_were_called
 async def test_what_is_left_of_a_moment_that_has_rung_is_done_in_the_next_turn() -> None:
     now_s, diary = [1.0], list[tuple[str, int]]()
     turns = WorkerTimer(lambda: now_s[0], soon_s=0.0)
-    turns.call(Digger(turns, 2 * SHARE_PIECES, diary), 1.001)
+    turns.schedule_worker(Digger(turns, 2 * SHARE_PIECES, diary), 1.001)
     now_s[0] = 1.001
     for _ in range(6):
         await turn()

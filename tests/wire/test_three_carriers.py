@@ -19,7 +19,7 @@ import pytest
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.wire import toxics
-from chaoslab.wire.server.end import Attached
+from chaoslab.wire.server.end import AttachedToxic
 from chaoslab.worlds.virtual.network.lanes import Lane
 from chaoslab.worlds.virtual.network.network import TRIP_S
 from chaoslab.worlds.virtual.world import World
@@ -56,9 +56,9 @@ class Virtual:
     """The virtual network as the carrier: a lane before each upstream, all in a thread of their own, as in a trial."""
 
     def __init__(self, world: World) -> None:
-        self._network, self.loop = world.network, world.loop()
+        self._network, self.loop = world.network, world.create_loop()
         self._lanes: dict[str, Lane] = {}
-        world.machine.start(self.loop.serve, name="toxiproxy")
+        world.machine.start_thread(self.loop.run_until_stopped, name="toxiproxy")
 
     @contextlib.asynccontextmanager
     async def proxied(self, upstream: Address) -> AsyncIterator[tuple[str, Address]]:
@@ -67,24 +67,24 @@ class Virtual:
         try:
             yield name, lane.address
         finally:
-            lane.take_down()
+            lane.close_lane()
 
     async def put(self, proxy: str, stream: Stream, put: Put) -> None:
-        toxic = toxics.load(put.type)(**put.attributes)
-        attached = Attached(put.name, put.type, stream, put.toxicity, toxic)
-        self.loop.call_soon_threadsafe(self._lanes[proxy].attach, attached)
+        toxic = toxics.load_toxic(put.type)(**put.attributes)
+        attached = AttachedToxic(put.name, put.type, stream, put.toxicity, toxic)
+        self.loop.call_soon_threadsafe(self._lanes[proxy].attach_toxic, attached)
 
     async def patch(self, proxy: str, patch: Patch) -> None:
         toxic = self._toxic(proxy, patch.name)
         toxicity = toxic.toxicity if patch.toxicity is None else patch.toxicity
         attributes = replace(toxic.toxic, **patch.attributes)
-        change = self._lanes[proxy].change
+        change = self._lanes[proxy].change_toxic
         self.loop.call_soon_threadsafe(lambda: change(toxic, attributes=attributes, toxicity=toxicity))
 
     async def take(self, proxy: str, take: Take) -> None:
-        self.loop.call_soon_threadsafe(self._lanes[proxy].detach, self._toxic(proxy, take.name))
+        self.loop.call_soon_threadsafe(self._lanes[proxy].detach_toxic, self._toxic(proxy, take.name))
 
-    def _toxic(self, proxy: str, name: str) -> Attached:
+    def _toxic(self, proxy: str, name: str) -> AttachedToxic:
         return next(toxic for toxic in self._lanes[proxy].toxics if toxic.name == name)
 
 
@@ -99,7 +99,7 @@ def played_virtually(scripts: Sequence[Script]) -> list[Play]:
         await asyncio.sleep(1)
         return heard
 
-    return world.run_async(main)
+    return world.run_program_async(main)
 
 
 @cache
@@ -137,7 +137,7 @@ def flow(script: Script, who: str, feed: Sequence[Timed]) -> list[Timed]:
     chain = Pipeline()
     for put in script.before:
         if put.opposite == (who == "there") and put.toxicity:
-            chain.add(put.name, toxics.load(put.type)(**put.attributes).pipe(Dice(1), TRIP_S), TRIP_S)
+            chain.add(put.name, toxics.load_toxic(put.type)(**put.attributes).pipe(Dice(1), TRIP_S), TRIP_S)
     return [Timed(*item) for item in run(chain, feed)]
 
 

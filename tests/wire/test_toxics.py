@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Pipeline, ServedLine, Signal, Timed
+from chaoslab.core.pipe import PacedQueue, Pipeline, Signal, Timed
 from chaoslab.wire import toxics
 from chaoslab.wire.server.end import CHUNK_BYTES
 from chaoslab.wire.toxics import Toxic
@@ -111,7 +111,7 @@ def test_taken_out(toxic: Toxic, script: Script, until: float, out: Script, rest
     pipe = live(toxic)
     assert play(pipe, script, until=until) == out
     assert pipe.held == sum(len(each) for each in rest if isinstance(each, bytes))
-    assert pipe.release(until) == [Timed(until, each) for each in rest]
+    assert pipe.release_all(until) == [Timed(until, each) for each in rest]
 
 
 FOUR: Script = [(0.0, b"abcd")]
@@ -176,7 +176,7 @@ def test_data_need_not_go_through_what_does_nothing_to_it(toxic: Toxic, *, strai
 
 
 def test_the_eight_toxics_are_found_by_their_files_with_toxiproxys_attributes() -> None:
-    assert {name: [field.name for field in fields(toxics.load(name))] for name in toxics.types()} == {
+    assert {name: [field.name for field in fields(toxics.load_toxic(name))] for name in toxics.list_toxic_types()} == {
         "bandwidth": ["rate"],
         "latency": ["latency", "jitter"],
         "limit_data": ["bytes"],
@@ -190,7 +190,7 @@ def test_the_eight_toxics_are_found_by_their_files_with_toxiproxys_attributes() 
 
 def test_a_typo_is_answered_with_the_nearest_name() -> None:
     with pytest.raises(LookupError, match="did you mean 'latency'"):
-        toxics.load("latencey")
+        toxics.load_toxic("latencey")
 
 
 def test_a_toxic_without_a_pipe_of_its_own_is_refused_and_not_ignored() -> None:
@@ -259,10 +259,10 @@ def test_a_longer_latency_counts_from_the_arrival_of_what_is_waiting() -> None:
     line.feed(Timed(0.0, b"in hand"))
     line.feed(Timed(0.5, b"waiting"))
     assert line.poll(0.75) == []
-    leave, rest = line.retire(0.75)
+    leave, rest = line.hand_over(0.75)
     assert leave == [Timed(0.75, b"in hand")]
     successor = Latency(latency=2000).pipe(None, 0.75, before=line)  # type: ignore[arg-type]  # no jitter, no dice
-    assert isinstance(successor, ServedLine)
+    assert isinstance(successor, PacedQueue)
     assert play(successor, rest) == [(2.5, b"waiting")]
 
 
@@ -272,7 +272,7 @@ def test_as_much_fits_in_as_in_toxiproxys_1024_chunks() -> None:
 
 def test_chunks_that_queue_up_share_draws_until_a_gap_of_two_steps() -> None:
     """A jitter of 125 ms: draws are 0.25 s apart and joined by straight lines, and a gap of 0.5 s makes a fresh one."""
-    draws = [dice.between(-0.125, 0.125) for dice in [Dice("test")] for _ in range(8)]
+    draws = [dice.draw_between(-0.125, 0.125) for dice in [Dice("test")] for _ in range(8)]
     arrivals = [0.0, 0.125, 0.25, 0.625, 1.0, 1.375, 2.5, 2.625]
     jitters = [
         draws[0],
@@ -294,7 +294,7 @@ def test_chunks_that_queue_up_share_draws_until_a_gap_of_two_steps() -> None:
 def test_who_comes_a_millisecond_early_at_most_finds_nobody_waiting_and_is_drawn_for_alone(
     early_s: float, *, fresh: bool
 ) -> None:
-    first, second = (dice.between(-0.05, 0.05) for dice in [Dice("test")] for _ in range(2))
+    first, second = (dice.draw_between(-0.05, 0.05) for dice in [Dice("test")] for _ in range(2))
     left = 0.06 + first
     came = left - early_s
     (_, (at, _)) = play(live(Latency(latency=60, jitter=50)), [(0.0, b"a"), (came, b"b")])
@@ -305,7 +305,7 @@ def test_who_comes_a_millisecond_early_at_most_finds_nobody_waiting_and_is_drawn
 
 
 def test_a_chunk_from_before_it_began_is_late_from_its_arrival() -> None:
-    jitter = Dice("test").between(-0.1, 0.1)
+    jitter = Dice("test").draw_between(-0.1, 0.1)
     ((at, _),) = play(live(Latency(latency=1000, jitter=100), since=1.0), [(0.5, b"a")])
     assert at == pytest.approx(1.5 + jitter, abs=1e-12)
 
@@ -338,7 +338,7 @@ def test_equal_dice_cut_alike() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_cut_is_in_the_middle_give_or_take_what_is_drawn(seed: int) -> None:
     out = play(live(Slicer(average_size=60, size_variation=30), seed), [(0.0, bytes(100))])
-    first = 50 + int(Dice("test", seed).between(-30, 30))
+    first = 50 + int(Dice("test", seed).draw_between(-30, 30))
     assert [len(item) for _, item in out if isinstance(item, bytes)] == [first, 100 - first]
 
 
@@ -375,15 +375,15 @@ def test_spared_after_all_the_connection_goes_on_without_what_was_lost() -> None
     chain = Pipeline()
     chain.add("t", live(Timeout()), 0.0)
     assert play(chain, [(0.0, b"lost")], until=1.0) == []
-    chain.spare("t", 1.0)
+    chain.remove_as_replaced("t", 1.0)
     assert play(chain, [(2.0, b"heard")]) == [(2.0, b"heard")]
 
 
 def test_it_says_its_one_thing_when_it_is_due_and_not_again() -> None:
     pipe = live(Timeout(timeout=500))
-    assert (pipe.poll(0.25), pipe.wake()) == ([], 0.5)
-    assert (pipe.poll(0.5), pipe.wake()) == ([Timed(0.5, END)], None)
-    assert (pipe.poll(0.75), pipe.wake()) == ([], None)
+    assert (pipe.poll(0.25), pipe.find_next_due()) == ([], 0.5)
+    assert (pipe.poll(0.5), pipe.find_next_due()) == ([Timed(0.5, END)], None)
+    assert (pipe.poll(0.75), pipe.find_next_due()) == ([], None)
 
 
 def test_a_chunk_at_the_very_moment_is_too_late() -> None:
@@ -404,4 +404,4 @@ def test_it_hears_what_arrives_late_by_another_toxic_however_seldom_it_is_polled
 def test_it_never_closes_by_default_and_keeps_nothing() -> None:
     pipe = live(Timeout())
     pipe.feed(Timed(0.0, b"a"))
-    assert (pipe.held, pipe.pieces, pipe.pause_s, pipe.wake()) == (0, 0, 0.0, None)
+    assert (pipe.held, pipe.pieces, pipe.pause_s, pipe.find_next_due()) == (0, 0, 0.0, None)

@@ -61,7 +61,7 @@ def test_every_byte_arrives_once_in_order_and_time_never_falls(steps: list[Step]
         arrived = sum(len(timed.item) for timed in out if isinstance(timed.item, bytes))
         assert chain.held == sent - arrived
     chain.feed(Timed(now, Signal.END))
-    out += chain.release(now)
+    out += chain.release_all(now)
     assert b"".join(timed.item for timed in out if isinstance(timed.item, bytes)) == data[:sent]
     assert out[-1] == Timed(now, Signal.END)
     assert [timed.at for timed in out] == sorted(timed.at for timed in out)
@@ -82,7 +82,7 @@ def test_however_little_is_taken_at_once_the_same_comes_out_at_the_same_moments(
     now, wanted, out = 0.0, [], []
     for number, (wait_s, size) in enumerate(feeds):
         now += wait_s
-        while (wake := prompt.wake()) is not None and wake <= now:
+        while (wake := prompt.find_next_due()) is not None and wake <= now:
             wanted += prompt.poll(wake)
         for _ in range(turns):
             out += slow.poll(now, most)
@@ -90,7 +90,7 @@ def test_however_little_is_taken_at_once_the_same_comes_out_at_the_same_moments(
             chain.feed(Timed(now, bytes([number]) * size))
     for chain, found in ((prompt, wanted), (slow, out)):
         chain.feed(Timed(now + 1, Signal.END))
-        while (wake := chain.wake()) is not None:
+        while (wake := chain.find_next_due()) is not None:
             found += chain.poll(wake if chain is prompt else 1e30, 2**63 if chain is prompt else most)
     assert out == wanted
 

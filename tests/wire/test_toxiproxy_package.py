@@ -15,7 +15,7 @@ from toxiproxy.api import APIConsumer
 
 from chaoslab.base.clock import system
 from chaoslab.core.exchange import Reply
-from chaoslab.proxy_manager.arming import arm_proxy
+from chaoslab.proxy_manager.arming import create_proxy_with_toxics
 from chaoslab.wire.proxies import ToxicInfo, ToxiproxyDown, ToxiproxyError
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests.seams.lab_parts import Heard, site
@@ -45,14 +45,14 @@ def test_a_proxys_life(client: ToxiproxyServer) -> None:
     assert isinstance(made, Proxy)
     assert (made.name, made.upstream, made.enabled, made.toxics()) == ("a", NOBODY, True, {})
     assert not made.listen.endswith(":0")
-    assert values(client.get("a")) == values(made)
+    assert values(client.fetch_proxy("a")) == values(made)
     assert list(client.proxies()) == ["a"]
     made.disable()
-    assert client.get("a").enabled is False
+    assert client.fetch_proxy("a").enabled is False
     made.enable()
     with made.down():
-        assert client.get("a").enabled is False
-    assert client.get("a").enabled is True
+        assert client.fetch_proxy("a").enabled is False
+    assert client.fetch_proxy("a").enabled is True
     assert client.destroy("a")
     assert client.proxies() == {}
 
@@ -63,8 +63,8 @@ def values(proxy: Proxy) -> tuple[object, ...]:
 
 def test_a_toxic_is_held_as_it_was_added_until_it_is_taken_away(client: ToxiproxyServer) -> None:
     proxy = client.create(name="a", upstream=NOBODY)
-    proxy.add_toxic(**SLOW.options())
-    assert not SLOW.differs_from(client.get("a").get_toxic("slow"))
+    proxy.add_toxic(**SLOW.make_api_arguments())
+    assert not SLOW.differs_from(client.fetch_proxy("a").get_toxic("slow"))
     assert replace(SLOW, toxicity=0.4).differs_from(proxy.toxics()["slow"])
     proxy.destroy_toxic("slow")
     assert proxy.toxics() == {}
@@ -85,7 +85,7 @@ def test_populate_makes_what_is_not_there(client: ToxiproxyServer) -> None:
 def test_an_armed_lane_holds_what_was_asked_and_bites(client: ToxiproxyServer) -> None:
     slow = ToxicInfo("slow", "latency", attributes={"latency": 60})
     with upstream(echo) as address:
-        lane = arm_proxy(client, "search.17", upstream=address, toxics=[slow])
+        lane = create_proxy_with_toxics(client, "search.17", upstream=address, toxics=[slow])
         assert [toxic.attributes["latency"] for toxic in lane.toxics().values()] == [60]
         with dial(lane.listen) as connection:
             start = system.monotonic()
@@ -102,7 +102,7 @@ def test_an_armed_lane_holds_what_was_asked_and_bites(client: ToxiproxyServer) -
 def test_every_refusal_is_an_error_with_its_status(client: ToxiproxyServer, call: str, status: int) -> None:
     proxy = client.create(name="a", upstream=NOBODY)
     calls: dict[str, Callable[[], object]] = {
-        "get": lambda: client.get("zz"),
+        "get": lambda: client.fetch_proxy("zz"),
         "destroy": lambda: client.destroy("zz"),
         "create twice": lambda: client.create(name="a", upstream=NOBODY),
         "unknown toxic": lambda: proxy.add_toxic(name="t", type="latencey"),
@@ -115,15 +115,15 @@ def test_every_refusal_is_an_error_with_its_status(client: ToxiproxyServer, call
 
 def test_a_lane_that_cannot_be_armed_leaves_nothing_behind(client: ToxiproxyServer) -> None:
     with pytest.raises(ToxiproxyError, match="invalid toxic type"):
-        arm_proxy(client, "lane", upstream=NOBODY, toxics=[ToxicInfo("t", "latencey")])
+        create_proxy_with_toxics(client, "lane", upstream=NOBODY, toxics=[ToxicInfo("t", "latencey")])
     assert client.proxies() == {}
 
 
 def test_a_lane_that_is_there_already_is_refused_and_left_alone(client: ToxiproxyServer) -> None:
-    held = arm_proxy(client, "lane", upstream=NOBODY, toxics=[SLOW])
+    held = create_proxy_with_toxics(client, "lane", upstream=NOBODY, toxics=[SLOW])
     with pytest.raises(ToxiproxyError, match="already exists"):
-        arm_proxy(client, "lane", upstream=NOBODY)
-    assert values(client.get("lane")) == values(held)
+        create_proxy_with_toxics(client, "lane", upstream=NOBODY)
+    assert values(client.fetch_proxy("lane")) == values(held)
     assert list(held.toxics()) == ["slow"]
 
 
@@ -140,7 +140,7 @@ def test_a_lane_that_is_there_already_is_refused_and_left_alone(client: Toxiprox
 )
 def test_what_cannot_be_right_is_not_even_sent(client: ToxiproxyServer, toxic: ToxicInfo) -> None:
     with pytest.raises(ValueError, match=r"name|toxicity|attribute"):
-        arm_proxy(client, "lane", upstream=NOBODY, toxics=[toxic])
+        create_proxy_with_toxics(client, "lane", upstream=NOBODY, toxics=[toxic])
     assert client.proxies() == {}
 
 
@@ -170,7 +170,7 @@ def test_threads_share_a_client() -> None:
 
         def arm(thread: int) -> None:
             for n in range(10):
-                arm_proxy(client, f"{thread}.{n}", upstream=NOBODY, toxics=[SLOW])
+                create_proxy_with_toxics(client, f"{thread}.{n}", upstream=NOBODY, toxics=[SLOW])
 
         together(*(partial(arm, n) for n in range(4)))
         assert len(client.proxies()) == 40
@@ -193,7 +193,7 @@ def test_a_users_own_use_of_the_package_in_the_same_process_stays_theirs() -> No
 @pytest.mark.parametrize("name", ["a?b", "a#b", "a b", "%2e", "²"])
 def test_a_name_is_one_in_any_path(client: ToxiproxyServer, name: str) -> None:
     client.create(name=name, upstream=NOBODY).add_toxic(name=name, type="noop")
-    assert list(client.get(name).toxics()) == [name]
+    assert list(client.fetch_proxy(name).toxics()) == [name]
     client.destroy(name)
     assert client.proxies() == {}
 
@@ -230,7 +230,7 @@ def test_strange_answers_are_errors_that_say_what_came(status: int, body: bytes,
         ToxiproxyServer(stranger.address) as client,
         pytest.raises(ToxiproxyError, match=message),
     ):
-        arm_proxy(client, "lane", upstream=NOBODY)
+        create_proxy_with_toxics(client, "lane", upstream=NOBODY)
 
 
 HELD = {"name": "lane", "listen": "127.0.0.1:1", "upstream": NOBODY, "enabled": True}
@@ -257,7 +257,7 @@ def test_a_server_that_holds_something_else_than_was_asked_is_found_out(
         ToxiproxyServer(liar.address) as client,
         pytest.raises(ToxiproxyError, match=f"does not hold 'lane' as asked: {words}"),
     ):
-        arm_proxy(client, "lane", upstream=NOBODY)
+        create_proxy_with_toxics(client, "lane", upstream=NOBODY)
 
 
 def test_the_lab_without_a_toxiproxy_to_ask_loads_neither_requests_nor_the_package() -> None:

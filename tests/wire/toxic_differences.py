@@ -22,8 +22,8 @@ class Difference:
 DIFFERENCES = (
     Difference("A bad number", "One bad number must not end everybody's experiment."),
     Difference("A huge delay", "A larger number is never a shorter wait."),
-    Difference("The draw of another toxic", "Adding a fault moves no other."),
-    Difference("An upstream that refuses", "One cause should look one way."),
+    Difference("The draw of another toxic", "Adding a fault must not change another."),
+    Difference("An upstream that refuses", "One cause should have one symptom."),
     Difference("A stalled reader", "Healing must work when it is needed most."),
     Difference("A black hole upstream", "Parallel calls must not meet each other's faults."),
     Difference(
@@ -47,10 +47,10 @@ DIFFERENCES = (
     ),
     Difference("Jitter", "The number that was asked for should be the number that is measured."),
     Difference("The seed", "Equal seeds, equal runs, whatever else goes on."),
-    Difference("What limit_data leaves behind", "Long runs."),
+    Difference("What limit_data leaves behind", "They would pile up in long runs."),
     Difference(
         "A toxic added behind a standstill",
-        "Adding a fault heals no other.",
+        "Adding a fault must not end another.",
         (
             ("standstill, later timeout*", frozenset({"here.end", "there.bytes", "there.end"})),
             ("standstill, later reset_peer*", frozenset({"here.end", "there.bytes", "there.end"})),
@@ -59,7 +59,7 @@ DIFFERENCES = (
     ),
     Difference(
         "Nothing at all through a standstill",
-        "What has not arrived cannot set anything off.",
+        "What has not arrived must not start anything.",
         (("standstill then timeout*", BOTH_ENDS), ("standstill then reset_peer*", BOTH_ENDS)),
     ),
     Difference(

@@ -13,13 +13,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from chaoslab.core.pipe import Pipeline, ServedLine
+from chaoslab.core.pipe import PacedQueue, Pipeline
 from chaoslab.wire.server import serve
-from chaoslab.wire.server.end import Attached, ProxyEnd
-from chaoslab.wire.server.process import allow_many_files, loop_factory
-from chaoslab.wire.server.proxy import Link, Proxy
+from chaoslab.wire.server.end import AttachedToxic, ProxyEnd
+from chaoslab.wire.server.process import choose_loop_factory, raise_open_file_limit
+from chaoslab.wire.server.proxy import Proxy, ProxyConnection
 
-WATCHED = (Proxy, Attached, Link, ProxyEnd, Pipeline, ServedLine)
+WATCHED = (Proxy, AttachedToxic, ProxyConnection, ProxyEnd, Pipeline, PacedQueue)
 
 
 def held() -> dict[str, int]:
@@ -51,6 +51,6 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    allow_many_files()
-    with asyncio.Runner(loop_factory=loop_factory(sys.argv[1])) as runner:
+    raise_open_file_limit()
+    with asyncio.Runner(loop_factory=choose_loop_factory(sys.argv[1])) as runner:
         runner.run(main())

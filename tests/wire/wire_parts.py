@@ -16,7 +16,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Pipe, Signal, Timed
 from chaoslab.wire.server import serve
-from chaoslab.wire.server.process import loop_factory
+from chaoslab.wire.server.process import choose_loop_factory
 from chaoslab.wire.toxics import Toxic
 from tests import warm
 
@@ -36,7 +36,7 @@ def play(
     out: list[tuple[float, bytes | Signal]] = []
 
     def poll_up_to(limit: float) -> None:
-        while (wake := pipe.wake()) is not None and wake <= limit:
+        while (wake := pipe.find_next_due()) is not None and wake <= limit:
             out.extend((timed.at, timed.item) for timed in pipe.poll(wake))
 
     for at, item in script:
@@ -74,7 +74,7 @@ def embedded(*, seed: int | None = 1, config: Path | None = None, loop: str = "a
 
     def run() -> None:
         try:
-            with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+            with asyncio.Runner(loop_factory=choose_loop_factory(loop)) as runner:
                 runner.run(main())
         except (OSError, ValueError) as error:
             failure.append(error)

@@ -1,6 +1,6 @@
 """The world of containers is refused in a line where there can be none.
 
-`docker` itself is a stand-in here, and tried in tests/live.
+`docker` itself is a fake here, and tried in tests/live.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted
 from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
-from chaoslab.wire.control import Control
+from chaoslab.wire.control import ControlDatabase
 from chaoslab.worlds import compose
 from chaoslab.worlds.compose import WorldError
-from chaoslab.worlds.stopping import Stopper
+from chaoslab.worlds.stopping import OutageRunner
 from tests.event_parts import run_started
 from tests.seams.lab_parts import DEADLINE_S, eventually
 
@@ -47,7 +47,7 @@ AFTER = ["compose ps", "compose stop", "compose ps"]
 """A part that has exited is looked up before anything is taken down."""
 DOWN = "compose down"
 ROOT = Path(__file__).parent.parent.parent
-RUN = "import os, sys; from chaoslab.worlds import compose; sys.exit(compose.run(os.environ))"
+RUN = "import os, sys; from chaoslab.worlds import compose; sys.exit(compose.run_in_containers(os.environ))"
 DOORS = {"make": ("make", "-f", str(ROOT / "Makefile"), "compose"), "run": (sys.executable, "-c", RUN)}
 
 
@@ -151,8 +151,8 @@ def test_ctrl_c_ends_the_following_and_the_agent_is_then_stopped_and_reported(do
 
 def test_the_settings_in_force_reach_it(docker: Path) -> None:
     (docker / "bin" / "docker").write_text(f'#!/bin/sh\necho "$TRIALS $COMPOSE_CHARTS" >> {docker}/told\n')
-    compose.run({**os.environ, "TRIALS": "7"})
-    compose.run({**os.environ, "TRIALS": "8"}, drawn=False)
+    compose.run_in_containers({**os.environ, "TRIALS": "7"})
+    compose.run_in_containers({**os.environ, "TRIALS": "8"}, drawn=False)
     assert set((docker / "told").read_text().splitlines()) == {"7 ", "8 ", "8 --no-charts"}  # "8 ": is there an engine?
 
 
@@ -239,20 +239,20 @@ def test_a_service_is_stopped_by_the_engine_while_the_agent_is_followed_and_none
     }  # fmt: skip
     run = Run.create(docker / "logs", now="2026-06-01T09:00:00Z")
 
-    def stopper(containers: compose.Containers) -> Stopper:
-        return Stopper(containers, state=state, logs=docker / "logs", clock=system, manager="8000")
+    def stopper(containers: compose.Containers) -> OutageRunner:
+        return OutageRunner(containers, state=state, logs=docker / "logs", clock=system, manager="8000")
 
     def agent() -> None:
-        with contextlib.closing(Control(state, manager="8000")) as control, (docker / "follow").open("w"):
-            control.open_run(run.name, plan={}, targets={})
-            killed = control.ask_outage(run.name, "search", "killed", for_s=0.001, fault=fault)
-            eventually(lambda: control.outage_state(killed)[0] == "over")
-            paused = control.ask_outage(run.name, "weather", "paused", for_s=3600, fault=fault)
-            eventually(lambda: control.outage_state(paused)[0] == "stopped")
+        with contextlib.closing(ControlDatabase(state, manager="8000")) as control, (docker / "follow").open("w"):
+            control.request_run_setup(run.name, plan={}, targets={})
+            killed = control.request_outage(run.name, "search", "killed", for_s=0.001, fault=fault)
+            eventually(lambda: control.get_outage_state(killed)[0] == "over")
+            paused = control.request_outage(run.name, "weather", "paused", for_s=3600, fault=fault)
+            eventually(lambda: control.get_outage_state(paused)[0] == "stopped")
 
     thread = threading.Thread(target=agent)
     thread.start()
-    assert compose.run(os.environ, stopper=stopper) == 0
+    assert compose.run_in_containers(os.environ, stopper=stopper) == 0
     thread.join()
     assert engine.done == ["kill search", "start search", "pause weather", "unpause weather"]
     assert asked(docker)[-len([*AFTER, DOWN]) :] == [*AFTER, DOWN]
@@ -288,13 +288,13 @@ def test_what_only_an_engine_does_is_undone_in_any_order_to_what_there_was(
     engine.host = dict(host)
     containers = compose.Containers(os.environ)
     for how in DEEDS * 2:  # two faults at once of each kind: the container keeps it until both have healed
-        containers.disturb("weather", how, 0.05)
+        containers.disturb_service("weather", how, 0.05)
     began = list(engine.done)
     for how in order:
-        containers.heal("weather", how)
+        containers.undo_disturbance("weather", how)
     assert engine.done == began
     for how in order:
-        containers.heal("weather", how)
+        containers.undo_disturbance("weather", how)
     containers.close()
     throttled = "update weather {'CpuPeriod': 100000, 'CpuQuota': 5000}"
     full = min(2**25 + compose.SPARE, host["Memory"] or 2**60)
@@ -318,7 +318,7 @@ def test_what_only_an_engine_does_is_undone_in_any_order_to_what_there_was(
 def test_without_an_engine_nothing_is_begun(docker: Path) -> None:
     (docker / "info").write_text("1")
     with pytest.raises(WorldError, match=r"^no Docker engine answers: start Docker, or use WORLD=local"):
-        compose.run(os.environ)
+        compose.run_in_containers(os.environ)
     assert asked(docker) == [INFO]
     assert not (docker / "logs").exists()
 
@@ -326,20 +326,20 @@ def test_without_an_engine_nothing_is_begun(docker: Path) -> None:
 def test_without_the_plug_in_nothing_is_begun(docker: Path) -> None:
     (docker / "plugin").write_text("1")
     with pytest.raises(WorldError, match=r"^docker has no 'compose' plug-in"):
-        compose.run(os.environ)
+        compose.run_in_containers(os.environ)
     assert asked(docker) == [INFO, PLUGIN]
 
 
 def test_without_docker_at_all(docker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(docker))
     with pytest.raises(WorldError, match=r"^no Docker engine answers"):
-        compose.run(os.environ)
+        compose.run_in_containers(os.environ)
 
 
 def test_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WorldError, match=r"^there is no docker-compose\.yaml here"):
-        compose.run(os.environ)
+        compose.run_in_containers(os.environ)
 
 
 @pytest.mark.parametrize(

@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
-from chaoslab.config.scenario import from_settings
-from chaoslab.config.settings import Settings, child_environment
+from chaoslab.config.scenario import plan_from_settings
+from chaoslab.config.settings import Settings, build_child_environment
 from chaoslab.config.topology import Ports
 from chaoslab.core.events import CallFinished, FaultArmed, FaultWitnessed, PromptFinished, RunFinished
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.reports.charts import names
+from chaoslab.reports.charts import list_charts
 from chaoslab.worlds import local
-from chaoslab.worlds.local import Local, PortTaken, bring_up
+from chaoslab.worlds.local import LocalWorld, PortTaken, run_local_world
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 from tests.plan_parts import roll
@@ -32,7 +32,7 @@ from tests.seams.lab_parts import Heard, said, site
 from tests.waiting import HUNG_S, eventually
 
 EASY = ({"prompt": "What is 17 times 24?", "facts": ["408"]}, "What is the weather in Oslo?")
-CHARTS = {*names()}
+CHARTS = {*list_charts()}
 
 
 @contextlib.contextmanager
@@ -67,7 +67,7 @@ def test_one_command_gets_from_nothing_to_pictures_and_a_second_one_works_at_onc
         assert "2 of 2 judged trials ended well" in ended.stdout
     assert {path.stem for path in (tmp_path / "charts").glob("*.png")} == CHARTS
     history = History.read(tmp_path / "logs" / "latest")
-    assert [judge(history, trial).outcome for trial in ("p1.r1", "p2.r1")] == [Outcome.CORRECT] * 2
+    assert [judge_trial(history, trial).outcome for trial in ("p1.r1", "p2.r1")] == [Outcome.CORRECT] * 2
     assert len(list((tmp_path / "logs").glob("2*"))) == 2
 
 
@@ -77,16 +77,16 @@ def test_the_faults_that_are_met_are_those_that_the_seed_draws(tmp_path: Path) -
     ended = chaoslab(tmp_path, "lab", f"BASE_PORT={free_base()}", prompts(tmp_path, EASY * 5), *settings)
     assert ended.returncode == 0, ended.stderr
     history = History.read(tmp_path / "logs" / "latest")
-    plan = from_settings(Settings().override(dict(setting.split("=") for setting in settings)))
+    plan = plan_from_settings(Settings().override(dict(setting.split("=") for setting in settings)))
     drawn = {
         (record.trial, call.target, call.request, call.attempt, told.fault_name)
-        for record, call in history.of(CallFinished)
+        for record, call in history.find_events(CallFinished)
         for injection in plan.injections
         if injection.name in call.rolled
         if (told := roll(plan, injection, Call(call.target, call.tool, str(record.trial), call.request, call.attempt)))
     }
     assert len(drawn) > 3
-    met = {(r.trial, e.target, e.request, e.attempt, e.fault) for r, e in history.of(FaultWitnessed)}
+    met = {(r.trial, e.target, e.request, e.attempt, e.fault) for r, e in history.find_events(FaultWitnessed)}
     assert met <= drawn
     assert {call[:4] for call in met} == {call[:4] for call in drawn}  # one of two that a call draws may hide the other
 
@@ -102,10 +102,10 @@ def test_after_kill_9_no_part_is_left_and_the_next_run_starts_clean(tmp_path: Pa
     assert ended.returncode == 0, ended.stderr
     assert "2 of 2 judged trials ended well" in ended.stdout
     kept = History.read(killed)
-    assert len(list(kept.of(PromptFinished))) >= 1
+    assert len(list(kept.find_events(PromptFinished))) >= 1
 
 
-SECRETS = {"GROQ_API_KEY": "gsk_0fTheUserAbcdefghijkl", "TRANSLATOR_KEY": "tr_0fTheUserAbcdefgh"}
+SECRETS = {"GROQ_API_KEY": "gsk_0fTheUserAbcdefghijkl"}
 PASSWORD = "N0tForYourEyes"
 
 
@@ -163,10 +163,10 @@ def test_ctrl_c_keeps_and_sums_up_what_there_is(tmp_path: Path) -> None:
         said = process.stdout.read()
         assert process.wait(HUNG_S) == 130
     assert "interrupted after" in said
-    ended = next(event for _, event in History.read(tmp_path / "logs" / "latest").of(RunFinished))
+    ended = next(event for _, event in History.read(tmp_path / "logs" / "latest").find_events(RunFinished))
     assert ended.reason == "interrupted"
     assert 1 <= ended.processed < 40
-    for port in Ports(base).all().values():
+    for port in Ports(base).list_all_ports().values():
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", port)) != 0
 
@@ -180,10 +180,10 @@ def test_when_toxiproxy_dies_the_agent_says_so_and_does_not_carry_on(
     chosen = slow.override(
         {"BASE_PORT": str(ports.base), "PROMPTS": prompts(tmp_path, EASY * 50).removeprefix("PROMPTS=")}
     )
-    variables = {**environment(), **chosen.environment()}
+    variables = {**environment(), **chosen.to_environment()}
     places = (tmp_path / "logs", tmp_path / "state.db", run.folder)
-    with warm_parts(), Local(ports, *places, variables, system) as world:
-        world.start(now=run.now, toxiproxy=True, model=True)
+    with warm_parts(), LocalWorld(ports, *places, variables, system) as world:
+        world.start_services(now=run.now, toxiproxy=True, model=True)
         codes: list[int] = []
         agent = threading.Thread(target=lambda: codes.append(world.run_agent(("--run", run.name))))
         agent.start()
@@ -197,9 +197,9 @@ def test_when_toxiproxy_dies_the_agent_says_so_and_does_not_carry_on(
     assert len(said) == 1
     assert said[0] == "the lab is down: toxiproxy has ended in mid-run (killed by signal 9)"
     history = History.read(run.folder)
-    assert [event.reason for _, event in history.of(RunFinished)] == ["lab_down"]
-    last_armed = max((record.t for record, _ in history.of(FaultArmed)), default=0.0)
-    assert not [e for r, e in history.of(CallFinished) if r.t > last_armed + 15]
+    assert [event.reason for _, event in history.find_events(RunFinished)] == ["lab_down"]
+    last_armed = max((record.t for record, _ in history.find_events(FaultArmed)), default=0.0)
+    assert not [e for r, e in history.find_events(CallFinished) if r.t > last_armed + 15]
 
 
 def test_an_agent_that_is_told_and_does_not_end_is_no_agent_that_has_done_its_work(
@@ -208,7 +208,7 @@ def test_an_agent_that_is_told_and_does_not_end_is_no_agent_that_has_done_its_wo
     monkeypatch.setattr(local, "TOLD_S", 0.01)
     with subprocess.Popen(["sleep", "600"], stdin=subprocess.PIPE) as agent:
         try:
-            code = local._end_for(agent, "the manager has ended in mid-run")
+            code = local._end_agent(agent, "the manager has ended in mid-run")
         finally:
             agent.kill()
     assert (code, capfd.readouterr().err) == (3, "the lab is down: the manager has ended in mid-run\n")
@@ -216,7 +216,7 @@ def test_an_agent_that_is_told_and_does_not_end_is_no_agent_that_has_done_its_wo
 
 def test_a_taken_base_is_waited_for_and_then_named(tmp_path: Path) -> None:
     base = free_base()
-    with socket.create_server(("127.0.0.1", Ports(base).proxy("movies"))):
+    with socket.create_server(("127.0.0.1", Ports(base).get_proxy_port("movies"))):
         ended = chaoslab(tmp_path, "lab", f"BASE_PORT={base}", prompts(tmp_path, EASY))
     assert ended.returncode == 2
     assert ended.stderr == (
@@ -229,7 +229,7 @@ def test_a_taken_base_is_waited_for_and_then_named(tmp_path: Path) -> None:
 @contextlib.contextmanager
 def raced(
     folder: Path, parts: Sequence[str], *, places: int = 3, movable: bool = True
-) -> Iterator[tuple[list[int], Local]]:
+) -> Iterator[tuple[list[int], LocalWorld]]:
     """A lab that may stand at so many bases.
 
     Whenever it has looked at one and is about to start there, somebody takes the next part's port.
@@ -238,13 +238,13 @@ def raced(
     run = Run.create(folder / "logs", now="2026-06-01T09:00:00Z")
     with warm_parts(), contextlib.ExitStack() as others:
 
-        def make(ports: Ports) -> Local:
+        def make(ports: Ports) -> LocalWorld:
             for part in parts[bases.index(ports.base) :][:1]:
-                others.enter_context(site(lambda _: said({}), port=ports.all()[part]))  # of another lab
-            variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).environment()
-            return Local(ports, folder / "logs", folder / "state.db", run.folder, variables, system)
+                others.enter_context(site(lambda _: said({}), port=ports.list_all_ports()[part]))  # of another lab
+            variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).to_environment()
+            return LocalWorld(ports, folder / "logs", folder / "state.db", run.folder, variables, system)
 
-        with bring_up(
+        with run_local_world(
             Ports(bases[0]), make, now=run.now, toxiproxy=True, model=True, movable=movable, bases=bases
         ) as world:
             yield bases, world
@@ -278,4 +278,4 @@ def test_with_nowhere_else_to_go_the_port_is_named_in_one_line(
 
 def test_a_child_gets_the_settings_in_force() -> None:
     chosen = Settings().override({"TOXIC_PROB": "0.3", "SEED": "7", "TOKEN_LIMIT": "900"})
-    assert {"TOXIC_PROB": "0.3", "SEED": "7", "TOKEN_LIMIT": "900"}.items() <= child_environment(chosen).items()
+    assert {"TOXIC_PROB": "0.3", "SEED": "7", "TOKEN_LIMIT": "900"}.items() <= build_child_environment(chosen).items()

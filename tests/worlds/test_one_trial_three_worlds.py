@@ -73,12 +73,12 @@ def test_every_fault_was_met(folders: dict[str, Path]) -> None:
     met, spent = set(), set()
     for folder in folders.values():
         history = History.read(folder / "logs" / "latest")
-        drawn = {(r.trial, e.injection, e.request_id, e.attempt): e for r, e in history.of(FaultScheduled)}
-        for record, event in history.of(FaultWitnessed):
+        drawn = {(r.trial, e.injection, e.request_id, e.attempt): e for r, e in history.find_events(FaultScheduled)}
+        for record, event in history.find_events(FaultWitnessed):
             params = drawn[record.trial, event.injection, event.request_id, event.attempt].params
             how = params.get("status") or ("never" if params.get("after_s") == 0 and event.fault == "timeout" else "")
             met.add((event.fault, "model" if event.target == "model" else "tool", how))
-        spent |= {(event.limit, event.mode) for _, event in history.of(Budget)}
+        spent |= {(event.limit, event.mode) for _, event in history.find_events(Budget)}
     wire = {("latency", ""), ("timeout", ""), ("timeout", "never"), ("reset_peer", ""), ("refused", "")}
     assert {(fault, who, how) for fault, how in wire for who in ("tool", "model")} <= met
     assert {("tool_error", "tool", status) for status in (500, 503, 429, 401, 404)} <= met

@@ -16,8 +16,8 @@ from chaoslab.config.settings import Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed, ServiceResumed, ServiceStopped
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.wire.control import Control
-from chaoslab.worlds.stopping import Stopper
+from chaoslab.wire.control import ControlDatabase
+from chaoslab.worlds.stopping import OutageRunner
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts
 from tests.seams.lab_parts import NOW, eventually
@@ -39,37 +39,38 @@ def test_the_callers_of_a_stopped_process_meet_it_and_the_next_prompt_finds_it_b
     assert "Failures that nobody injected: none" in ended.stdout
     assert "invalid" not in ended.stdout
     history = History.read(tmp_path / "logs" / "latest")
-    stopped = [(record.trial, event.fault, event.how) for record, event in history.of(ServiceStopped)]
+    stopped = [(record.trial, event.fault, event.how) for record, event in history.find_events(ServiceStopped)]
     assert stopped == [
         ("p1.r1", "service_down", "killed"), ("p2.r1", "service_down", "killed"), ("p3.r1", "service_paused", "paused"),
         ("p4.r1", "crash_after_effect", "killed"),
     ]  # fmt: skip
-    back = [event.target for _, event in history.of(ServiceResumed)]
+    back = [event.target for _, event in history.find_events(ServiceResumed)]
     assert back == ["calculator", "calculator", "weather", "messaging"]
-    met = {(r.trial, e.target, e.request, e.attempt): e.evidence for r, e in history.of(FaultWitnessed)}
+    met = {(r.trial, e.target, e.request, e.attempt): e.evidence for r, e in history.find_events(FaultWitnessed)}
     for trial in ("p1.r1", "p2.r1"):  # so the second one found it back
         assert met[trial, "calculator", 1, 1] == "connection closed without an answer, nothing was done"
     assert met["p4.r1", "messaging", 1, 1] == "connection reset, the work was done"
     waited = re.fullmatch(r"no answer within (\d+\.\d{3}) s", met["p3.r1", "weather", 1, 1])
     assert waited
     assert float(waited[1]) >= Settings().tool_timeout_s  # a busy machine may notice later
-    assert len(met) == len(list(history.of(FaultInjected)))
-    calls = {(r.trial, e.target, e.request, e.attempt): e for r, e in history.of(CallFinished)}
+    assert len(met) == len(list(history.find_events(FaultInjected)))
+    calls = {(r.trial, e.target, e.request, e.attempt): e for r, e in history.find_events(CallFinished)}
     assert all(name in met for name, call in calls.items() if not call.ok)
     assert met["p1.r1", "calculator", 1, 3] == "connection refused"  # around the proxy
     again = chaoslab(tmp_path, "replay", "latest")
     assert (again.returncode, again.stdout) == (2, "")
     assert "a fault stopped a tool's process, and the virtual world has none" in again.stderr
-    assert [record.trial for record, event in history.of(Effect) if event.target == "messaging"] == ["p4.r1"]
+    assert [record.trial for record, event in history.find_events(Effect) if event.target == "messaging"] == ["p4.r1"]
 
 
 PART = """
-import signal, sys, threading
+import signal, sys
 from pathlib import Path
-from chaoslab.base.lifeline import end_with_stdin
-folder, ended = Path(sys.argv[1]), threading.Event()
+from chaoslab.base.interrupts import Flag
+from chaoslab.base.lifeline import terminate_on_stdin_end
+folder, ended = Path(sys.argv[1]), Flag()  # an event's `set` in the handler may wait for ever: see Flag
 signal.signal(signal.SIGTERM, lambda *_: ended.set())
-end_with_stdin()
+terminate_on_stdin_end()
 (folder / "up").touch()
 ended.wait()
 (folder / "ended").touch()
@@ -79,10 +80,10 @@ import os, signal, sys
 from pathlib import Path
 from chaoslab.base.clock import system
 from chaoslab.config.topology import Ports
-from chaoslab.worlds.local import Local
+from chaoslab.worlds.local import LocalWorld
 folder, part = Path(sys.argv[1]), sys.argv[2]
-world = Local(Ports(), folder, folder / "state.db", folder, os.environ, system, alone=("weather",))
-world._spawn("weather", (sys.executable, "-c", part, str(folder)))
+world = LocalWorld(Ports(), folder, folder / "state.db", folder, os.environ, system, alone=("weather",))
+world._spawn_process("weather", (sys.executable, "-c", part, str(folder)))
 while not (folder / "up").exists():
     system.sleep(0.01)
 world.pause("weather")
@@ -147,10 +148,10 @@ class Written:
     def is_up(self, service: str) -> bool:  # noqa: ARG002
         return self.up
 
-    def disturb(self, service: str, how: str, share: float) -> None:
+    def disturb_service(self, service: str, how: str, share: float) -> None:
         self._does(f"{service} {how} to {share:g}")
 
-    def heal(self, service: str, how: str) -> None:
+    def undo_disturbance(self, service: str, how: str) -> None:
         self._does(f"heal {service} {how}")
 
 
@@ -159,20 +160,20 @@ class Scene:
     run: Run
     clock: Clock
     processes: Written
-    stopper: Stopper
-    agent: Control
+    stopper: OutageRunner
+    agent: ControlDatabase
 
     def stop(self, service: str, how: str, for_s: float = 2.0) -> int:
         fault = {
             "fault": "a_fault", "injection": "it", "trial": "p1.r1", "turn": 1, "request": 2, "attempt": 1,
             "request_id": "",
         }  # fmt: skip
-        return self.agent.ask_outage(self.run.name, service, how, for_s=for_s, fault=fault)
+        return self.agent.request_outage(self.run.name, service, how, for_s=for_s, fault=fault)
 
     def at(self, now_s: float) -> list[str]:
         """All that was done by then."""
         self.clock.now_s = now_s
-        self.stopper.look()
+        self.stopper.advance_outages()
         return self.processes.done
 
 
@@ -180,9 +181,9 @@ class Scene:
 def scene(tmp_path: Path) -> Iterator[Scene]:
     run, clock, processes = Run.create(tmp_path / "logs", now=NOW), Clock(), Written()
     state = tmp_path / "state.db"
-    with contextlib.closing(Control(state, manager="8000")) as agent:
-        agent.open_run(run.name, plan={}, targets={})
-        stopper = Stopper(processes, state=state, logs=tmp_path / "logs", clock=clock, manager="8000")
+    with contextlib.closing(ControlDatabase(state, manager="8000")) as agent:
+        agent.request_run_setup(run.name, plan={}, targets={})
+        stopper = OutageRunner(processes, state=state, logs=tmp_path / "logs", clock=clock, manager="8000")
         try:
             yield Scene(run, clock, processes, stopper, agent)
         finally:
@@ -193,17 +194,19 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 def test_a_killed_process_is_started_when_its_time_is_over_and_is_back_when_it_answers(scene: Scene) -> None:
     row = scene.stop("weather", "killed")
     assert scene.at(1.0) == ["kill weather"]
-    assert scene.agent.outage_state(row) == ("stopped", "")
+    assert scene.agent.get_outage_state(row) == ("stopped", "")
     assert scene.at(2.9) == ["kill weather"]
     assert scene.at(3.0) == ["kill weather", "start weather"]
     assert scene.at(3.5) == ["kill weather", "start weather"]
-    assert scene.agent.outage_state(row) == ("stopped", "")
+    assert scene.agent.get_outage_state(row) == ("stopped", "")
     scene.processes.up = True
     scene.at(4.0)
-    assert scene.agent.outage_state(row) == ("over", "")
+    assert scene.agent.get_outage_state(row) == ("over", "")
     history = History.read(scene.run.folder)
-    assert [(e.target, e.request, e.how) for _, e in history.of(ServiceStopped)] == [("weather", 2, "killed")]
-    assert [(r.trial, e.target, e.lasted_s) for r, e in history.of(ServiceResumed)] == [("p1.r1", "weather", 3.0)]
+    assert [(e.target, e.request, e.how) for _, e in history.find_events(ServiceStopped)] == [("weather", 2, "killed")]
+    assert [(r.trial, e.target, e.lasted_s) for r, e in history.find_events(ServiceResumed)] == [
+        ("p1.r1", "weather", 3.0)
+    ]
 
 
 def test_a_trial_that_is_over_ends_its_outage_at_once(scene: Scene) -> None:
@@ -211,7 +214,7 @@ def test_a_trial_that_is_over_ends_its_outage_at_once(scene: Scene) -> None:
     assert scene.at(1.0) == ["pause weather"]
     scene.agent.end_outages(scene.run.name)
     assert scene.at(1.5) == ["pause weather", "resume weather"]
-    assert scene.agent.outage_state(row) == ("over", "")
+    assert scene.agent.get_outage_state(row) == ("over", "")
 
 
 def test_no_process_stays_paused_when_the_world_ends(scene: Scene) -> None:
@@ -227,18 +230,20 @@ def test_a_process_that_cannot_be_stopped_or_started_ends_the_run_with_the_reaso
     row = scene.stop("weather", "killed")
     assert scene.at(1.0) == []
     why = "the process of weather could not be killed and brought back: [Errno 3] No such process"
-    assert scene.agent.outage_state(row) == ("failed", why)
+    assert scene.agent.get_outage_state(row) == ("failed", why)
     scene.processes.fails = "start search"
     row = scene.stop("search", "killed")
     scene.at(1.0)
     assert scene.at(9.0) == ["kill search"]
-    assert scene.agent.outage_state(row) == ("failed", why.replace("weather", "search"))
+    assert scene.agent.get_outage_state(row) == ("failed", why.replace("weather", "search"))
 
 
 def test_a_shared_state_that_is_gone_is_a_reason_and_no_traceback(scene: Scene, tmp_path: Path) -> None:
-    assert scene.stopper.looked() == ""
+    assert scene.stopper.advance_outages_or_explain() == ""
     (tmp_path / "state.db").write_bytes(b"something else" * 1000)
-    assert scene.stopper.looked().startswith(f"the shared state {tmp_path / 'state.db'} cannot be used: ")
+    assert scene.stopper.advance_outages_or_explain().startswith(
+        f"the shared state {tmp_path / 'state.db'} cannot be used: "
+    )
 
 
 def test_what_an_engine_does_ends_after_its_time_or_with_the_supervisor(scene: Scene) -> None:
@@ -246,7 +251,7 @@ def test_what_an_engine_does_ends_after_its_time_or_with_the_supervisor(scene: S
     assert scene.at(0) == ["weather partitioned to 1"]
     scene.processes.up = True
     assert scene.at(3) == ["weather partitioned to 1", "heal weather partitioned"]
-    assert scene.agent.outage_state(first)[0] == "over"
+    assert scene.agent.get_outage_state(first)[0] == "over"
     scene.stop("search", "throttled")
     scene.at(4)
     scene.stopper.close()

@@ -7,8 +7,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers
-from chaoslab.analysis.answers.values import rewrite_dates, tokenize
+from chaoslab.analysis.answers._notation import convert_to_24_hours, normalize_numbers
+from chaoslab.analysis.answers.values import convert_dates_to_iso, tokenize
 
 CURRENCIES = frozenset(["eur", "usd", "gbp", "jpy"])
 _SPELLED = {
@@ -55,18 +55,18 @@ _AT = re.compile(r"(?<=\d{4}-\d\d-\d\d),?\s+at\s+(?=\d)", re.IGNORECASE)
 
 # A twin's answer comes again with each trial that is compared with it.
 @lru_cache(maxsize=128)
-def normal_tokens(text: str) -> tuple[str, ...]:
+def tokenize_normalized(text: str) -> tuple[str, ...]:
     """The tokens of a text in one notation."""
     # Markdown first, since its signs would become words.
     text = _SIGN.sub(lambda match: _SIGNS[match[0]], _MARKDOWN.sub(" ", text))
-    return tuple(_split_tokens(_AT.sub(" ", rewrite_dates(rewrite_clock(rewrite_numbers(text))))))
+    return tuple(_split_tokens(_AT.sub(" ", convert_dates_to_iso(convert_to_24_hours(normalize_numbers(text))))))
 
 
 def _split_tokens(text: str) -> list[str]:
     # can't before any other n't, which would leave "ca not".
-    text = _RELATION.sub(_replace_relation, re.sub(r"\bcan['’]t\b", "can not", text, flags=re.IGNORECASE))
+    text = _RELATION.sub(_relation_to_word, re.sub(r"\bcan['’]t\b", "can not", text, flags=re.IGNORECASE))
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
-    text = _SYMBOL.sub(_replace_symbol, text)
+    text = _SYMBOL.sub(_symbol_to_word, text)
     words = [*tokenize(text)]
     for at in range(len(words) - 1):  # USD 30 is 30 USD
         has_owner = at > 0 and words[at - 1].startswith("#")
@@ -75,11 +75,11 @@ def _split_tokens(text: str) -> list[str]:
     return words
 
 
-def _replace_relation(match: re.Match[str]) -> str:
+def _relation_to_word(match: re.Match[str]) -> str:
     return f" {_RELATION_NAMES[int((match.lastgroup or '_0')[1:])]} "
 
 
-def _replace_symbol(match: re.Match[str]) -> str:
+def _symbol_to_word(match: re.Match[str]) -> str:
     """A word for a mathematical sign, a currency or a picture, which may say anything; punctuation as it is. The word
     has the sign's name, since its code would be a value."""
     if match[0] in _MUTE or not (match[0] in "‰‱′″" or unicodedata.category(match[0]).startswith("S")):

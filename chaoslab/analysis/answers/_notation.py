@@ -13,17 +13,17 @@ _DOTTED_DATE = re.compile(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\w|\.\d)")
 _YEAR_FIRST = re.compile(r"(?<![\w/])(\d{4})/(\d{1,2})/(\d{1,2})(?![\w/])")
 
 
-def rewrite_numbers(text: str) -> str:
+def normalize_numbers(text: str) -> str:
     """The text with its numbers in digits and its dates in ISO 8601, where they can be read in one way only."""
     if text.isascii() and not any(c.isdigit() for c in text):
         return text
     text = _GROUPED.sub(lambda match: re.sub(r"\D", "", match[0]), text)
     text = _CONTINENTAL.sub(lambda match: match[0].replace(".", "").replace(",", "."), text)
-    text = _DOTTED_DATE.sub(lambda match: spell_date(match[3], match[2], match[1], otherwise=match[0]), text)
-    return _YEAR_FIRST.sub(lambda match: spell_date(match[1], match[2], match[3], otherwise=match[0]), text)
+    text = _DOTTED_DATE.sub(lambda match: format_iso_date(match[3], match[2], match[1], otherwise=match[0]), text)
+    return _YEAR_FIRST.sub(lambda match: format_iso_date(match[1], match[2], match[3], otherwise=match[0]), text)
 
 
-def spell_date(year: str, month: str, day: str, *, otherwise: str) -> str:
+def format_iso_date(year: str, month: str, day: str, *, otherwise: str) -> str:
     """The date in ISO 8601; `otherwise` where there is no such day."""
     try:
         return date(int(year), int(month), int(day)).isoformat()
@@ -34,13 +34,13 @@ def spell_date(year: str, month: str, day: str, *, otherwise: str) -> str:
 _CLOCK = re.compile(r"\b(?P<h>1[0-2]|0?[1-9])(?:[:.](?P<m>[0-5]\d))? ?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
 
 
-def rewrite_clock(text: str) -> str:
+def convert_to_24_hours(text: str) -> str:
     """The text with each time of the day in 24 hours: "4:45 PM" is "16:45"."""
     if "m" not in text and "M" not in text:
         return text
-    return _CLOCK.sub(_rewrite_hour, text)
+    return _CLOCK.sub(_format_24_hour_time, text)
 
 
-def _rewrite_hour(match: re.Match[str]) -> str:
+def _format_24_hour_time(match: re.Match[str]) -> str:
     hours = int(match["h"]) % 12 + (12 if match["half"] in "pP" else 0)
     return f"{hours:02d}:{match['m'] or '00'}"

@@ -5,7 +5,7 @@ English only. It decides nothing: a verdict with a hint stays unknown. `says=` d
 
 import re
 
-from chaoslab.analysis.answers.structures import parse_structure
+from chaoslab.analysis.answers.structures import parse_json_structure
 from chaoslab.analysis.answers.values import READ_MAX, fold_text
 
 _SENTENCE = re.compile(
@@ -36,25 +36,25 @@ _ADMISSION = re.compile(
 """The words that a sentence with an admission has."""
 
 
-def find_admission(answer: str, twin: str = "") -> str:
+def find_failure_admission(answer: str, twin: str = "") -> str:
     """The first sentence of an answer that seems to admit something and is not in the twin's; empty if there is none.
     A structured answer, and one of more than 20,000 characters, has none."""
-    if len(answer) > READ_MAX or parse_structure(answer) is not None:
+    if len(answer) > READ_MAX or parse_json_structure(answer) is not None:
         return ""
     without_faults = {sentence_text.strip() for sentence_text in _SENTENCE.split(fold_text(twin))}
     for sentence in _SENTENCE.split(answer):
         # What is said without faults too admits nothing of a fault.
-        if fold_text(sentence).strip() not in without_faults and _admits(sentence):
+        if fold_text(sentence).strip() not in without_faults and _admits_failure(sentence):
             return sentence.strip()
     return ""
 
 
-def find_plain_parts(text: str) -> list[str]:
+def list_non_admitting_parts(text: str) -> list[str]:
     """The sentences of a text, and parts of them, that seem to admit nothing."""
-    return [sentence for sentence in _SENTENCE.split(text) if not _admits(sentence)]
+    return [sentence for sentence in _SENTENCE.split(text) if not _admits_failure(sentence)]
 
 
-def _admits(sentence: str) -> bool:
+def _admits_failure(sentence: str) -> bool:
     text = fold_text(_QUOTED.sub(" it ", sentence.replace("’", "'"))).replace("❌", " failed ")
     # A question admits nothing, as in "Shall I try again?".
     return not text.rstrip().endswith("?") and bool(_ADMISSION.search(_NO_TROUBLE.sub(" ", text)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 
-from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers, spell_date
+from chaoslab.analysis.answers._notation import convert_to_24_hours, format_iso_date, normalize_numbers
 from chaoslab.base.alike import round_to_digits
 
 READ_MAX = 20_000
@@ -48,8 +48,8 @@ def fold_text(text: str) -> str:
 @lru_cache(maxsize=128)
 def tokenize(text: str) -> tuple[str, ...]:
     """The words and numbers of a text in a canonical spelling; a number begins with #."""
-    matches = _TOKEN.finditer(_STAMP.sub(" t ", rewrite_clock(normalize_text(text))))
-    return tuple(_canonical_number(match["number"]) if match["number"] else match[0] for match in matches)
+    matches = _TOKEN.finditer(_STAMP.sub(" t ", convert_to_24_hours(normalize_text(text))))
+    return tuple(_canonicalize_number(match["number"]) if match["number"] else match[0] for match in matches)
 
 
 _CODE = re.compile(r"0\d\d+")
@@ -58,7 +58,9 @@ FLOAT_DIGITS = 15
 """The most digits that somebody wrote: more of them are those of a float."""
 
 
-def _canonical_number(number: str) -> str:
+# The answers of a search's trials differ in a word or two, so most numbers and tokens come again.
+@lru_cache(maxsize=1024)
+def _canonicalize_number(number: str) -> str:
     digits, _, exponent = number.replace(",", "").partition("e")
     if _CODE.fullmatch(digits):
         return f"#{number}"
@@ -74,7 +76,8 @@ def _canonical_number(number: str) -> str:
     return "#0" if text in ("-0", "") else f"#{text}"
 
 
-def is_value(token: str) -> bool:
+@lru_cache(maxsize=1024)
+def has_digit(token: str) -> bool:
     """True for a number, and for a name with a digit in it, such as bk-17."""
     return any(map(str.isdigit, token))
 
@@ -96,28 +99,28 @@ _YEAR = re.compile(r"\d{4}")
 """A text without it has no date."""
 
 
-def rewrite_dates(text: str) -> str:
+def convert_dates_to_iso(text: str) -> str:
     """The text with its dates in ISO 8601."""
     if not _YEAR.search(text):
         return text
-    return _DATE.sub(_rewrite_date, text)
+    return _DATE.sub(_to_iso_date, text)
 
 
-def _rewrite_date(match: re.Match[str]) -> str:
+def _to_iso_date(match: re.Match[str]) -> str:
     year, month, day = (match[n] or match[f"{n}2"] or match[f"{n}3"] for n in "ymd")
     number = month if month.isdecimal() else str(_MONTHS.index(month[:3].casefold()) + 1)
-    return spell_date(year, number, day, otherwise=match[0].rstrip("tT")) + " " * match[0].endswith(("t", "T"))
+    return format_iso_date(year, number, day, otherwise=match[0].rstrip("tT")) + " " * match[0].endswith(("t", "T"))
 
 
-def contains_spelling(spellings: Sequence[str], text: str) -> bool:
+def contains_any_spelling(spellings: Sequence[str], text: str) -> bool:
     """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
     not count."""
-    rewritten = rewrite_clock(rewrite_numbers(text))
+    rewritten = convert_to_24_hours(normalize_numbers(text))
     # In both ways, since the fact itself may be stated in either notation.
-    return _contains_spelling(spellings, text) or (rewritten != text and _contains_spelling(spellings, rewritten))
+    return _matches_any_spelling(spellings, text) or (rewritten != text and _matches_any_spelling(spellings, rewritten))
 
 
-def _contains_spelling(spellings: Sequence[str], text: str) -> bool:
+def _matches_any_spelling(spellings: Sequence[str], text: str) -> bool:
     words = tokenize(text)
     for spelling in spellings:
         spelling_tokens = tokenize(str(spelling))

@@ -11,13 +11,13 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
-from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, ask_nobody
+from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, raise_no_judge
 from chaoslab.analysis.verdict.ledger import describe_lines
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.former import ASSERTIONS
-from chaoslab.base.jsonable import describe_error, line, show_value
-from chaoslab.base.registry import broken_plugin, did_you_mean, names, snake
-from chaoslab.base.registry import load as load_plugin
+from chaoslab.base.jsonable import describe_error, repr_one_line, to_one_line
+from chaoslab.base.registry import list_plugins, make_broken_plugin, suggest_name, to_snake_case
+from chaoslab.base.registry import load_plugin as load_plugin
 from chaoslab.core import events
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -77,14 +77,14 @@ class FinishedTrial:
     turn: int | None = None
     opinions: list[Opinion] = field(default_factory=list, compare=False)
     """The opinions that assertions asked for, in their order."""
-    ask: Ask = field(default=ask_nobody, compare=False)
+    ask: Ask = field(default=raise_no_judge, compare=False)
     """Asks the model of the environment; an assertion itself does no input or output."""
     result: Any = field(default=None, compare=False)
     """The `Trial`, which functions get that are assertions; None for one that was read from a log."""
 
     def of(self, kind: type[E_]) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order; with a `turn`, of attempts in that turn only."""
-        for record, event in self.history.of(kind, trial=self.trial):
+        for record, event in self.history.find_events(kind, trial=self.trial):
             if self.turn is None or not isinstance(event, events.AttemptEvent) or event.at.turn == self.turn:
                 yield record, event
 
@@ -96,11 +96,11 @@ class FinishedTrial:
 
     def started(self, tool: str = "*") -> list[tuple[Record, events.CallStarted]]:
         """The attempts at calls of a tool, a target, or a pattern such as "get_*"."""
-        return [attempt for attempt in self.of(events.CallStarted) if matches_name(attempt[1], tool)]
+        return [attempt for attempt in self.of(events.CallStarted) if matches_tool_or_target(attempt[1], tool)]
 
     def finished(self, tool: str = "*") -> list[tuple[Record, events.CallFinished]]:
         """The ends of attempts at calls of a tool, a target, or a pattern."""
-        return [attempt for attempt in self.of(events.CallFinished) if matches_name(attempt[1], tool)]
+        return [attempt for attempt in self.of(events.CallFinished) if matches_tool_or_target(attempt[1], tool)]
 
     def effects(self, effect: str = "*") -> list[tuple[Record, events.Effect]]:
         """The effects of a name or a pattern; lines of one request are one effect."""
@@ -113,16 +113,16 @@ class FinishedTrial:
     def tries(self, tool: str = "*") -> list[tuple[Record, events.CallStarted, int]]:
         """The attempts of `started` without those that were given up, each with its number among the others at its
         request."""
-        return [(record, event, n) for record, event in self.started(tool) if (n := self._number(event))]
+        return [(record, event, n) for record, event in self.started(tool) if (n := self._number_attempt(event))]
 
     def ended(self, tool: str = "*") -> list[tuple[Record, events.CallFinished, int]]:
         """The ends of `finished` without those that were given up, which neither failed nor succeeded, each with the
         number of its attempt as in `tries`."""
-        return [(record, event, n) for record, event in self.finished(tool) if (n := self._number(event))]
+        return [(record, event, n) for record, event in self.finished(tool) if (n := self._number_attempt(event))]
 
-    def _number(self, event: events.CallStarted | events.CallFinished) -> int:
+    def _number_attempt(self, event: events.CallStarted | events.CallFinished) -> int:
         """The number of an attempt among those at its request that were not given up; 0 if it was."""
-        dropped_attempts = self._given_up.get((event.target, event.request), ())
+        dropped_attempts = self._given_up_attempts.get((event.target, event.request), ())
         return (
             0
             if event.attempt in dropped_attempts
@@ -130,10 +130,10 @@ class FinishedTrial:
         )
 
     @cached_property
-    def _given_up(self) -> Mapping[tuple[str, int], Sequence[int]]:
+    def _given_up_attempts(self) -> Mapping[tuple[str, int], Sequence[int]]:
         """The attempts that were given up, by target and request."""
         attempts: dict[tuple[str, int], list[int]] = {}
-        for trial, target, request, attempt in self.history.given_up:
+        for trial, target, request, attempt in self.history.given_up_attempts:
             if trial == self.trial:
                 attempts.setdefault((target, request), []).append(attempt)
         return attempts
@@ -141,13 +141,13 @@ class FinishedTrial:
     @cached_property
     def end(self) -> tuple[Record, events.PromptFinished] | None:
         """The end of the trial; None if it did not end."""
-        return next(iter(self.history.of(events.PromptFinished, trial=self.trial)), None)
+        return next(iter(self.history.find_events(events.PromptFinished, trial=self.trial)), None)
 
     @property
     def answered(self) -> tuple[Record, events.TurnFinished | events.PromptFinished] | None:
         """The event with the agent's answer, of the turn if one is looked at; None if it gave none."""
         if self.turn is not None:
-            turns = self.history.of(events.TurnFinished, trial=self.trial)
+            turns = self.history.find_events(events.TurnFinished, trial=self.trial)
             return next(((record, event) for record, event in turns if event.turn == self.turn), None)
         return self.end if self.end is not None and self.end[1].status == "ok" else None
 
@@ -166,7 +166,7 @@ def describe_no_call(tool: str) -> str:
     return f"no call{'' if tool == '*' else f' of {tool}'}"
 
 
-def matches_name(event: events.CallStarted | events.CallFinished, pattern: str) -> bool:
+def matches_tool_or_target(event: events.CallStarted | events.CallFinished, pattern: str) -> bool:
     """True if the event's tool or target has this name, or matches this pattern."""
     return fnmatchcase(event.tool, pattern) or fnmatchcase(event.target, pattern)
 
@@ -192,7 +192,7 @@ class Assertion:
         hints = get_type_hints(type(self))
         for parameter in fields(self):
             value, hint = getattr(self, parameter.name), hints[parameter.name]
-            if should := _describe_expected(hint, value, self.bounds.get(parameter.name, (0, NUMBER_MAX))):
+            if should := _describe_type_mismatch(hint, value, self.bounds.get(parameter.name, (0, NUMBER_MAX))):
                 raise ValueError(f"{parameter.name} of {self.name} is {value!r:.60}: it should be {should}")
 
     def check(self, trial: FinishedTrial) -> Miss | None:
@@ -202,7 +202,7 @@ class Assertion:
     @property
     def name(self) -> str:
         module = type(self).__module__
-        return snake(type(self).__name__) if module.startswith(__name__) else module.rpartition(".")[2]
+        return to_snake_case(type(self).__name__) if module.startswith(__name__) else module.rpartition(".")[2]
 
     def __str__(self) -> str:
         """The assertion as it was stated, without parameters that have their default."""
@@ -211,7 +211,7 @@ class Assertion:
 
 
 @dataclass(frozen=True)
-class ByFunction(Assertion):
+class FunctionAssertion(Assertion):
     """The user's own function of a `Trial` as an assertion.
 
     It holds if the function returns True or None, and is missed if it returns False or a text, which is the reason, or
@@ -225,13 +225,15 @@ class ByFunction(Assertion):
         try:
             result = self.function(trial.result)
         except AssertionError as error:
-            return Miss(line(str(error) or f"AssertionError {_describe_location(error)}", SAID))
+            return Miss(to_one_line(str(error) or f"AssertionError {_describe_location(error)}", SAID))
         except Exception as error:
-            raise Unjudged(line(f"{self} raised {describe_error(error)} {_describe_location(error)}", SAID)) from error
+            raise Unjudged(
+                to_one_line(f"{self} raised {describe_error(error)} {_describe_location(error)}", SAID)
+            ) from error
         if result is None or isinstance(result, str):
-            return Miss(line(result, SAID)) if result else None
+            return Miss(to_one_line(result, SAID)) if result else None
         if type(result).__name__ not in ("bool", "bool_"):  # numpy has its own
-            raise Unjudged(f"{self} returned {show_value(result)}: it should return True, False, None or a text")
+            raise Unjudged(f"{self} returned {repr_one_line(result)}: it should return True, False, None or a text")
         return None if result else Miss("it returned False")
 
     @property
@@ -248,7 +250,7 @@ def _describe_location(error: Exception) -> str:
     return f"at {Path(at.filename).name}:{at.lineno}"
 
 
-def _describe_expected(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
+def _describe_type_mismatch(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
     """The values that a parameter takes, in words; empty if this is one of them."""
     if hint in (int, float):
         low, high = bounds
@@ -275,20 +277,22 @@ def _describe_expected(hint: Any, value: Any, bounds: tuple[float, float]) -> st
     return ""
 
 
-def load(name: str) -> type[Assertion]:
+def load_assertion(name: str) -> type[Assertion]:
     """The class of the assertion of this name. Raises LookupError: there is no such assertion, or it cannot be used."""
     if name in ASSERTIONS:
         raise LookupError(f"there is no {name} any more: {ASSERTIONS[name]}")
     assertion = load_plugin(GROUP, name)
     if not (isinstance(assertion, type) and is_dataclass(assertion) and issubclass(assertion, Assertion)):
-        raise broken_plugin(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertions.Assertion")
+        raise make_broken_plugin(
+            GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertions.Assertion"
+        )
     return assertion
 
 
 def build_assertion(name: str, params: Any) -> Assertion:
     """The assertion of this name with parameters from plain data: a mapping, or the value of the first one. Raises
     LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong."""
-    assertion = load(name)
+    assertion = load_assertion(name)
     parameters = {parameter.name: parameter for parameter in fields(assertion)}
     # A mapping is the value itself where the only parameter takes one.
     if not isinstance(params, Mapping) or (len(parameters) == 1 and _takes_mapping(assertion)):
@@ -297,7 +301,7 @@ def build_assertion(name: str, params: Any) -> Assertion:
         params = {next(iter(parameters)): params}
     for key in params:
         if key not in parameters:
-            hint = did_you_mean(str(key), parameters) if parameters else "it has none"
+            hint = suggest_name(str(key), parameters) if parameters else "it has none"
             raise ValueError(f"{name} has no parameter '{key!s:.60}': {hint}")
     for parameter in parameters.values():
         if parameter.name not in params and parameter.default is MISSING and parameter.default_factory is MISSING:
@@ -307,7 +311,7 @@ def build_assertion(name: str, params: Any) -> Assertion:
     return assertion(**params)
 
 
-def to_plain(assertion: Assertion) -> Any:
+def serialize_assertion(assertion: Assertion) -> Any:
     """The assertion as a scenario's file has it, so that `build_assertion` makes it again."""
     changed = {f.name: getattr(assertion, f.name) for f in fields(assertion) if getattr(assertion, f.name) != f.default}
     if len(fields(assertion)) == 1 and changed and _takes_mapping(type(assertion)):
@@ -329,12 +333,12 @@ class Expect:
         if name.startswith("_"):
             raise AttributeError(name)
         try:
-            return load(name)
+            return load_assertion(name)
         except LookupError as error:
             raise AttributeError(str(error)) from None
 
     def __dir__(self) -> list[str]:
-        return list(names(GROUP))
+        return list(list_plugins(GROUP))
 
 
 expect = Expect()

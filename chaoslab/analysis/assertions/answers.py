@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.answers.values import READ_MAX, contains_spelling
+from chaoslab.analysis.answers.compare import Likeness, compare_answers
+from chaoslab.analysis.answers.values import READ_MAX, contains_any_spelling
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
-from chaoslab.analysis.opinion import ask_opinion
+from chaoslab.analysis.opinion import ask_judge
 from chaoslab.base.identity import canonical
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.core.events import PromptStarted, TurnStarted
 
 
@@ -27,10 +27,10 @@ class AnswerContains(Assertion):
         spellings = [self.text] if isinstance(self.text, str) else [str(spelling) for spelling in self.text]
         if trial.answer is None:
             return Miss("there is no answer")
-        if contains_spelling(spellings, trial.answer):
+        if contains_any_spelling(spellings, trial.answer):
             return None
         choices = " or ".join(map(repr, spellings))
-        return trial.of_answer(f"the answer does not show {choices}: {line(trial.answer, 160)!r}")
+        return trial.of_answer(f"the answer does not show {choices}: {to_one_line(trial.answer, 160)!r}")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class AnswerMatches(Assertion):
             return Miss("there is no answer")
         if re.search(self.pattern, trial.answer[:READ_MAX]):
             return None
-        return trial.of_answer(f"{self.pattern!r} is not found in the answer: {line(trial.answer, 160)!r}")
+        return trial.of_answer(f"{self.pattern!r} is not found in the answer: {to_one_line(trial.answer, 160)!r}")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,7 +99,7 @@ class JudgedBy(Assertion):
     def check(self, trial: FinishedTrial) -> Miss | None:
         if trial.answer is None:
             return Miss("there is no answer")
-        verdict = ask_opinion(trial.ask, self.statement, _find_prompt(trial), trial.answer)
+        verdict = ask_judge(trial.ask, self.statement, _find_prompt(trial), trial.answer)
         trial.opinions.append(verdict)
         return None if verdict.holds else trial.of_answer(f"the judge {verdict.model} says no: {verdict.why}")
 
@@ -123,7 +123,7 @@ class SameAsTwin(Assertion):
         twin = FinishedTrial(trial.twin, trial.twin.trials[0], trial.verdict)
         if trial.answer is None or twin.answer is None:
             return Miss("there is no answer" if trial.answer is None else "its twin has no answer")
-        likeness = compare(twin.answer, trial.answer)
+        likeness = compare_answers(twin.answer, trial.answer)
         if likeness.likeness is not Likeness.SAME:
             return trial.of_answer(f"the answer is not its twin's: {likeness.text}")
         counts = [Counter(canonical([e.effect, e.content]) for _, e in side.effects()) for side in (twin, trial)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss, describe_no_call
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.base.jsonable import render_brief
 from chaoslab.core.events import CallFinished
 
@@ -166,9 +166,10 @@ class BackedOff(Assertion):
             wait_s, request = record.t - before.t, (event.target, event.request)
             least_s = max(self.least_s, self.factor * waits.get(request, 0.0))
             if wait_s < least_s - SLACK_S:
-                label, minimum = f"{event.target} {event.request}.{event.attempt}", duration(least_s)
+                label, minimum = f"{event.target} {event.request}.{event.attempt}", format_duration(least_s)
                 message = (
-                    f"{label} came {duration(wait_s)} after the failure before it, at least {minimum} were asked for"
+                    f"{label} came {format_duration(wait_s)} after the failure before it, at least {minimum} were "
+                    "asked for"
                 )
                 return Miss.at(message, before, record)
             waits[request] = wait_s
@@ -190,7 +191,7 @@ class Slo(Assertion):
         ended = trial.ended(self.tool)
         if not ended:
             return Miss(f"there was {describe_no_call(self.tool)}")
-        bad_records = [record for record, event, _ in ended if not self.good(event)]
+        bad_records = [record for record, event, _ in ended if not self.is_good_call(event)]
         good_share = 1 - len(bad_records) / len(ended)
         if good_share >= self.share:
             return None
@@ -198,6 +199,6 @@ class Slo(Assertion):
             f"{good_share:.0%} of {len(ended)} calls were good, at least {self.share:.0%} were asked for", *bad_records
         )
 
-    def good(self, event: CallFinished) -> bool:
+    def is_good_call(self, event: CallFinished) -> bool:
         """True if the call succeeded, in time."""
         return event.ok and event.duration_s <= self.within_s

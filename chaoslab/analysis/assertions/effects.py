@@ -97,7 +97,7 @@ class StateEquals(Assertion):
     example = "{path: orders.17.status, value: refunded}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        ended = next(iter(trial.history.of(EndState, trial=trial.trial)), None)
+        ended = next(iter(trial.history.find_events(EndState, trial=trial.trial)), None)
         if ended is None:
             return Miss("no state was read: give state=")
         record, end_state = ended

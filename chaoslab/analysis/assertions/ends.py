@@ -10,8 +10,8 @@ from typing import ClassVar
 from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss
 from chaoslab.analysis.measures.incidents import HARMED, Ending, find_incidents, severity_key
 from chaoslab.analysis.verdict import table
-from chaoslab.analysis.verdict._spoilt import find_failed_in_outages
-from chaoslab.base.registry import did_you_mean
+from chaoslab.analysis.verdict._spoilt import find_outage_failures
+from chaoslab.base.registry import suggest_name
 from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
 
 
@@ -33,7 +33,7 @@ class Outcome(Assertion):
         outcomes = [str(outcome) for outcome in table.Outcome]
         for outcome in [self.outcomes] if isinstance(self.outcomes, str) else self.outcomes:
             if outcome not in outcomes:
-                raise ValueError(f"no outcome is called '{outcome!s:.60}': {did_you_mean(str(outcome), outcomes)}")
+                raise ValueError(f"no outcome is called '{outcome!s:.60}': {suggest_name(str(outcome), outcomes)}")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class EveryFaultWitnessed(Assertion):
     def check(self, trial: FinishedTrial) -> Miss | None:
         explained = {(e.injection, e.fault, e.at) for _, e in trial.of(FaultWitnessed)}
         explained |= {(e.injection, e.fault, e.at) for _, e in trial.of(FaultHealed) if e.masked_by or e.idle}
-        failed = find_failed_in_outages(trial.history, trial.trial)
+        failed = find_outage_failures(trial.history, trial.trial)
         for record, event in trial.of(FaultScheduled):
             if (event.injection, event.fault, event.at) not in explained and event.at not in failed:
                 location = f"{event.target} {event.request}.{event.attempt}"

@@ -4,7 +4,7 @@ A request is wanted once; each further attempt at it is a retry, whichever layer
 agent. A factor of 27 is three layers that try three times each. Equal calls that begin together are each wanted, since
 nobody gives a call up so soon. The layers are told apart where the log has them: the lab's tools write down their
 retries and fallbacks, the lab's agent each new attempt at a prompt, and the SDKs of models count their own retries in a
-header. Attempts that were given up are left out (`History.given_up`).
+header. Attempts that were given up are left out (`History.given_up_attempts`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Amplification:
         return self.attempts / self.requests
 
     @property
-    def met_factor(self) -> float | None:
+    def faulted_factor(self) -> float | None:
         """Attempts per request of those that met a fault; None if none did."""
         return self.met_attempts / self.met_requests if self.met_requests else None
 
@@ -72,14 +72,14 @@ class RequestCounts:
 
     targets: dict[str, _TargetCounts] = field(default_factory=dict)
 
-    def take(self, history: History) -> None:
-        faulted_requests = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
-        dropped, starts = history.given_up, history.placed(CallStarted)
+    def add_history(self, history: History) -> None:
+        faulted_requests = {at[:3] for _, _, at in history.find_attempt_events(FaultWitnessed)}
+        dropped, starts = history.given_up_attempts, history.find_attempt_events(CallStarted)
         sent: Counter[Request] = Counter([at[:3] for _, _, at in starts if not dropped or at not in dropped])
         for target, requests in Counter([target for _, target, _ in sent]).items():
             if target not in self.targets:
                 trial, _, number = next(request for request in sent if request[1] == target)
-                self.targets[intern(target)] = _TargetCounts(most=1, where=_request_label(trial, target, number))
+                self.targets[intern(target)] = _TargetCounts(most=1, where=_format_request_label(trial, target, number))
             counts = self.targets[target]
             counts.requests += requests
             counts.attempts += requests  # the further ones follow
@@ -88,17 +88,17 @@ class RequestCounts:
             counts = self.targets[target]
             counts.attempts += attempts - 1
             if attempts > counts.most:
-                counts.most, counts.where = attempts, _request_label(trial, target, number)
+                counts.most, counts.where = attempts, _format_request_label(trial, target, number)
         for request in faulted_requests:
             if attempts := sent[request]:
                 counts = self.targets[request[1]]
                 counts.met_requests += 1
                 counts.met_attempts += attempts
         if repeated:
-            for (_, target, _), layer in _assign_layers(history, repeated.keys(), dropped):
+            for (_, target, _), layer in _iterate_retry_layers(history, repeated.keys(), dropped):
                 self.targets[target].layers[layer] += 1
 
-    def result(self) -> list[Amplification]:
+    def list_amplifications(self) -> list[Amplification]:
         amplifications = [
             Amplification(
                 target,
@@ -115,20 +115,22 @@ class RequestCounts:
         return sorted(amplifications, key=lambda amplification: (-amplification.factor, amplification.target))
 
 
-def _request_label(trial: str | None, target: str, number: int) -> str:
+def _format_request_label(trial: str | None, target: str, number: int) -> str:
     return f"{trial or ''} {target} {number}"
 
 
-def _assign_layers(history: History, repeated: Set[Request], dropped: Set[Place]) -> Iterator[tuple[Request, str]]:
+def _iterate_retry_layers(
+    history: History, repeated: Set[Request], dropped: Set[Place]
+) -> Iterator[tuple[Request, str]]:
     """The layer of each further attempt at these requests."""
-    retried = {at for _, _, at in history.placed(Retry)}  # the attempt that failed
-    fell_back = {at for _, _, at in history.placed(Fallback)}  # the attempt around the proxy
+    retried = {at for _, _, at in history.find_attempt_events(Retry)}  # the attempt that failed
+    fell_back = {at for _, _, at in history.find_attempt_events(Fallback)}  # the attempt around the proxy
     failed: dict[str | None, list[float]] = {}
-    for record, ended in history.of(PromptAttempt):
+    for record, ended in history.find_events(PromptAttempt):
         if ended.status != "ok":
             failed.setdefault(record.trial, []).append(record.t)
     last_attempts: dict[Request, tuple[int, float]] = {}
-    for record, start, at in history.placed(CallStarted):
+    for record, start, at in history.find_attempt_events(CallStarted):
         request = at[:3]
         if request not in repeated or at in dropped:
             continue

@@ -38,17 +38,17 @@ class EndTimes:
     prompts: array[float] = field(default_factory=lambda: array("d"))
     calls: array[float] = field(default_factory=lambda: array("d"))
 
-    def take(self, history: History) -> None:
+    def add_history(self, history: History) -> None:
         if self.began_t is None:
-            self.began_t = next((record.t for record, _ in history.of(PromptStarted)), None)
-        self.prompts.extend([record.t for record, _ in history.of(PromptFinished)])
-        self.calls.extend([record.t for record, _ in history.of(CallFinished)])
+            self.began_t = next((record.t for record, _ in history.find_events(PromptStarted)), None)
+        self.prompts.extend([record.t for record, _ in history.find_events(PromptFinished)])
+        self.calls.extend([record.t for record, _ in history.find_events(CallFinished)])
 
-    def result(self) -> Throughput | None:
-        return _compute_throughput(self.began_t or 0.0, self.prompts, self.calls)
+    def compute_throughput(self) -> Throughput | None:
+        return _count_per_interval(self.began_t or 0.0, self.prompts, self.calls)
 
 
-def _compute_throughput(began_t: float, prompts: Sequence[float], calls: Sequence[float]) -> Throughput | None:
+def _count_per_interval(began_t: float, prompts: Sequence[float], calls: Sequence[float]) -> Throughput | None:
     last_moments = [max(moments) for moments in (prompts, calls) if moments]
     if not last_moments:
         return None
@@ -57,15 +57,15 @@ def _compute_throughput(began_t: float, prompts: Sequence[float], calls: Sequenc
     width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), whole_hours)
     stretches = int(max(lasted_s, 0.0) / width_s) + 1
 
-    def stretch_of(moment: float) -> int:
+    def interval_index(moment: float) -> int:
         return int(max(moment - began_t, 0.0) / width_s)
 
-    def count_ends(moments: Sequence[float]) -> tuple[int, ...]:
+    def count_per_interval(moments: Sequence[float]) -> tuple[int, ...]:
         # The moments are in order, so that it takes a few looks for an interval and not one for each moment.
-        ends = [bisect_right(moments, n, key=stretch_of) for n in range(stretches)]
+        ends = [bisect_right(moments, n, key=interval_index) for n in range(stretches)]
         return tuple(end - begin for begin, end in pairwise([0, *ends]))
 
-    return Throughput(width_s, count_ends(prompts), count_ends(calls), lasted_s)
+    return Throughput(width_s, count_per_interval(prompts), count_per_interval(calls), lasted_s)
 
 
 @dataclass
@@ -80,26 +80,26 @@ class CallCount:
     retries: int = 0
     fallbacks: int = 0
 
-    def take(self, history: History) -> None:
-        self.made += len(history.made)
-        self.to_model += sum([target == "model" for _, target, _, _ in history.made])
-        dropped = len(history.given_up)
+    def add_history(self, history: History) -> None:
+        self.made += len(history.attempt_places)
+        self.to_model += sum([target == "model" for _, target, _, _ in history.attempt_places])
+        dropped = len(history.given_up_attempts)
         self.given_up += dropped
-        self.failed += sum([not event.ok for _, event, _ in history.failed]) - dropped
+        self.failed += sum([not event.ok for _, event, _ in history.failed_attempts]) - dropped
         self.retries += len(find_retries(history))
-        self.fallbacks += sum(1 for _ in history.of(Fallback))
+        self.fallbacks += sum(1 for _ in history.find_events(Fallback))
 
 
 def find_retries(history: History) -> list[Place]:
     """The attempts at a request after its first, by the SDK, the tool, the agent or a new plan; without fallbacks, and
     without those that were given up or came after nothing else. Recovery takes the same ones for retries, and
     another request for the same thing (`incidents`)."""
-    fallbacks, dropped = {at for _, _, at in history.placed(Fallback)}, history.given_up
-    further = [at for at in history.made if at[3] > 1 and at not in fallbacks]
+    fallbacks, dropped = {at for _, _, at in history.find_attempt_events(Fallback)}, history.given_up_attempts
+    further = [at for at in history.attempt_places if at[3] > 1 and at not in fallbacks]
     if not dropped:
         return further
     first: dict[tuple[str | None, str, int], int] = {}
-    for at in history.made - dropped:
+    for at in history.attempt_places - dropped:
         first[at[:3]] = min(at[3], first.get(at[:3], at[3]))
     return [at for at in further if at not in dropped and at[3] > first[at[:3]]]
 
@@ -116,16 +116,16 @@ class Passed:
 
 
 @dataclass
-class LimitsPassed:
+class ExceededLimits:
     """Collects the limits that batches exceeded."""
 
     found: dict[tuple[str, float, str], list[tuple[Budget, str | None]]] = field(default_factory=dict)
 
-    def take(self, history: History) -> None:
-        for record, event in history.of(Budget):
+    def add_history(self, history: History) -> None:
+        for record, event in history.find_events(Budget):
             self.found.setdefault((event.limit, event.allowed, event.mode), []).append((event, record.trial))
 
-    def result(self, *, setting: bool) -> list[Passed]:
+    def list_exceeded_limits(self, *, setting: bool) -> list[Passed]:
         """Each limit, sorted by its name. `setting`: a setting states it, and no Python code."""
         named: dict[tuple[str, str], list[str | None]] = {}
         for events in self.found.values():
@@ -148,7 +148,7 @@ class Spent:
 
 
 @dataclass
-class Bill:
+class UsageTotals:
     """Adds up the answers of batches."""
 
     answers: int = 0
@@ -156,15 +156,15 @@ class Bill:
     completion_tokens: int = 0
     costs: list[float] = field(default_factory=list)
 
-    def take(self, history: History) -> None:
-        for _, event in history.of(Usage):
+    def add_history(self, history: History) -> None:
+        for _, event in history.find_events(Usage):
             self.answers += 1
             self.prompt_tokens += event.prompt_tokens
             self.completion_tokens += event.completion_tokens
             if event.cost_usd is not None:
                 self.costs.append(event.cost_usd)
 
-    def result(self) -> Spent | None:
+    def compute_totals(self) -> Spent | None:
         if not self.answers:
             return None
         # fsum, whose result is the same in whatever order the parts of a run come.

@@ -33,32 +33,32 @@ class DeadServices:
     _over: set[Request] = field(default_factory=set)
     _silent: dict[str, _Silence] = field(default_factory=dict)
 
-    def take(self, history: History) -> None:
+    def add_history(self, history: History) -> None:
         """Adds a part of the run."""
         faulted: dict[Place, None] = {}
         first_t: dict[tuple[str | None, str], float] = {}
-        for record, fault, at in history.placed(events.FaultWitnessed):
+        for record, fault, at in history.find_attempt_events(events.FaultWitnessed):
             faulted[at] = None
             first_t.setdefault((record.trial, fault.target), record.t)
-        excluded = {at for _, _, at in history.placed(events.CallDisturbed)} | history.given_up
-        for record, call, at in history.placed(events.CallFinished):
+        excluded = {at for _, _, at in history.find_attempt_events(events.CallDisturbed)} | history.given_up_attempts
+        for record, call, at in history.find_attempt_events(events.CallFinished):
             trial, target = record.trial, call.target
             if trial is None or call.via == FUNCTION:
                 continue
             if call.ok or (call.status is not None and call.status < FAILED):
-                self._answered(target)
+                self._end_silence(target)
             # A fault, a disturbance or a caller that gave up may be the reason: it says nothing of the service.
-            elif at not in faulted and at not in excluded and call.error != events.UNTOLD:
+            elif at not in faulted and at not in excluded:
                 silence = self._silent.setdefault(target, _Silence())
                 silence.requests.add((trial, target, call.request))
                 # Where no fault hit the service, any moment is before one.
                 silence.sure |= record.t < first_t.get((trial, target), record.t + 1)
 
-    def _answered(self, target: str) -> None:
+    def _end_silence(self, target: str) -> None:
         silence = self._silent.pop(target, None)
         if silence is not None and silence.sure:
             self._over |= silence.requests
 
-    def requests(self) -> set[Request]:
+    def find_affected_requests(self) -> set[Request]:
         """The requests that met a dead service, as far as it is known by now."""
         return self._over.union(*(silence.requests for silence in self._silent.values() if silence.sure))

@@ -6,19 +6,17 @@ from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
 from chaoslab.analysis.measures._amplification import RequestCounts
-from chaoslab.analysis.measures._calls import Bill, CallCount, EndTimes, LimitsPassed
-from chaoslab.analysis.measures.errors import FailureCounts
-from chaoslab.analysis.measures.faults import Disturbances, FaultStages, NotWitnessed, Uninjected
-from chaoslab.analysis.measures.latency import Attempts
+from chaoslab.analysis.measures._calls import CallCount, EndTimes, ExceededLimits, UsageTotals
+from chaoslab.analysis.measures.faults import Disturbances, FaultStages, UninjectedFailures, UnwitnessedFaults
+from chaoslab.analysis.measures.latency import AttemptDurations
 from chaoslab.analysis.measures.mttr import IncidentTimes
-from chaoslab.analysis.measures.recovery_quality import RecoveredTrials
 from chaoslab.analysis.measures.trials import TrialFigures, TrialTable
-from chaoslab.analysis.verdict.guard import Section, run_guarded
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.guard import MeasureResult, run_guarded
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core import events
 from chaoslab.record.held import MAIN
-from chaoslab.record.history import IN_PROCESS, UNSEEN, History, of_functions
+from chaoslab.record.history import IN_PROCESS, UNSEEN, History, is_user_agent_run
 
 ALL_LINES_LOST = "the log has lost all of its lines"
 SHOWN_MAX = 10_000
@@ -28,7 +26,7 @@ SHOWN_MAX = 10_000
 class Measure(Protocol):
     """A measure that takes one history after the other, and for some what was found out about it."""
 
-    def take(self, *inputs: Any, **options: Any) -> None: ...
+    def add_history(self, *inputs: Any, **options: Any) -> None: ...
 
 
 M = TypeVar("M", bound=Measure)
@@ -41,17 +39,21 @@ class GuardedMeasure(Generic[M]):
     def __init__(self, measure: M) -> None:
         self.measure, self.unknown = measure, ""
 
-    def take(self, history: History, *inputs: Any) -> None:
+    def add_history(self, history: History, *inputs: Any) -> None:
         if not self.unknown:
-            self.unknown = run_guarded(lambda: self._take(history, *inputs), str)
+            self.unknown = run_guarded(lambda: self._add_history_unguarded(history, *inputs), str)
 
-    def _take(self, history: History, *inputs: Any) -> str:
-        self.measure.take(history, *inputs)
+    def _add_history_unguarded(self, history: History, *inputs: Any) -> str:
+        self.measure.add_history(history, *inputs)
         return ""
 
-    def section(self, result: Callable[[M], T]) -> Section[T]:
+    def build_section(self, result: Callable[[M], T]) -> MeasureResult[T]:
         """The result for what was taken."""
-        return Section(None, self.unknown) if self.unknown else Section.build(lambda: result(self.measure))
+        return (
+            MeasureResult(None, self.unknown)
+            if self.unknown
+            else MeasureResult.from_measure(lambda: result(self.measure))
+        )
 
 
 @dataclass
@@ -82,25 +84,31 @@ class Findings:
         self._headless: list[str] = []
         self.rows = GuardedMeasure(TrialTable())
         self.delivery = GuardedMeasure(FaultStages())
-        self.not_met = GuardedMeasure(NotWitnessed())
+        self.not_met = GuardedMeasure(UnwitnessedFaults())
         self.disturbances = GuardedMeasure(Disturbances())
-        self.uninjected = GuardedMeasure(Uninjected())
+        self.uninjected = GuardedMeasure(UninjectedFailures())
         self.recovery = GuardedMeasure(IncidentTimes())
         self.calls = GuardedMeasure(CallCount())
-        self.attempts = GuardedMeasure(Attempts())
-        self.usage = GuardedMeasure(Bill())
-        self.budgets = GuardedMeasure(LimitsPassed())
+        self.attempts = GuardedMeasure(AttemptDurations())
+        self.usage = GuardedMeasure(UsageTotals())
+        self.budgets = GuardedMeasure(ExceededLimits())
         self.throughput = GuardedMeasure(EndTimes())
-        self.errors = GuardedMeasure(FailureCounts())
         self.amplification = GuardedMeasure(RequestCounts())
-        self.quality = GuardedMeasure(RecoveredTrials())
         self._alone: tuple[GuardedMeasure[Any], ...] = (
-            self.delivery, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
-            self.attempts, self.usage, self.budgets, self.throughput, self.errors,
+            self.delivery,
+            self.not_met,
+            self.disturbances,
+            self.uninjected,
+            self.recovery,
+            self.calls,
+            self.attempts,
+            self.usage,
+            self.budgets,
+            self.throughput,
             self.amplification,
-        )  # fmt: skip
+        )
 
-    def end(self, ruled_trials: Iterable[str] = ()) -> None:
+    def finalize(self, ruled_trials: Iterable[str] = ()) -> None:
         """To be called after the last history. `ruled_trials`: the trials that a scenario has ruled on; those
         without a line
         are lost. Where stories were left out, those that are there are no fair sample, and what is told from stories is
@@ -111,83 +119,94 @@ class Findings:
                 self.trials.append(trial)
                 self.torn[trial] = ALL_LINES_LOST
                 self.verdicts[trial] = Verdict(Outcome.UNFINISHED, ALL_LINES_LOST)
-                self.rows.measure.add(trial, TrialFigures(outcome=Outcome.UNFINISHED.value))
+                self.rows.measure.add_trial(trial, TrialFigures(outcome=Outcome.UNFINISHED.value))
         if self._headless:
             self.verdicts = {trial: self.verdicts[trial] for trial in self.trials}
-        self.rows.measure.end()
+        self.rows.measure.finalize()
         for name, trials in self._off.items():
             location = f"{len(trials)} trials, from {trials[0]} to {trials[-1]}" if trials[1:] else trials[0]
             self.warnings.append((MAIN, f"'{name}' was switched off while the run went on, in {location}"))
         if self.left_out:
             for measure in (
-                self.delivery, self.not_met, self.disturbances, self.uninjected, self.recovery,
-                self.calls, self.attempts, self.throughput, self.errors, self.amplification,
-            ):  # fmt: skip
+                self.delivery,
+                self.not_met,
+                self.disturbances,
+                self.uninjected,
+                self.recovery,
+                self.calls,
+                self.attempts,
+                self.throughput,
+                self.amplification,
+            ):
                 measure.unknown = f"{self.left_out} stories of trials that ended well were left out (keep='failed')"
 
-    def take(self, history: History) -> None:
+    def add_history(self, history: History) -> None:
         """Adds whole trials, or a whole run."""
         if not self.name:
-            self.name = history.run
-        self.started = self.started or history.first(events.RunStarted)
-        self.finished = self.finished or history.first(events.RunFinished)
+            self.name = history.run_name
+        self.started = self.started or history.find_first_event(events.RunStarted)
+        self.finished = self.finished or history.find_first_event(events.RunFinished)
         self.running = history.running and self.finished is None
-        self.kinds |= history.kinds
-        self.in_process = self.in_process or any(e.via in IN_PROCESS for _, e in history.of(events.CallFinished))
+        self.kinds |= history.event_kinds
+        self.in_process = self.in_process or any(
+            e.via in IN_PROCESS for _, e in history.find_events(events.CallFinished)
+        )
         if self.began_t is None:
-            self.began_t = next((record.t for record, _ in history.of(events.PromptStarted)), None)
-        self.stated = self.stated or any(event.stated for _, event in history.of(events.PromptStarted))
-        self.trials += history.begun
-        self._headless += history.trials[len(history.begun) :]
-        self.torn |= history.torn
-        self.warnings += [(record.writer, event.message) for record, event in history.of(events.LabWarning)]
+            self.began_t = next((record.t for record, _ in history.find_events(events.PromptStarted)), None)
+        self.stated = self.stated or any(event.stated for _, event in history.find_events(events.PromptStarted))
+        self.trials += history.begun_trials
+        self._headless += history.trials[len(history.begun_trials) :]
+        self.torn |= history.gaps_by_trial
+        self.warnings += [(record.writer, event.message) for record, event in history.find_events(events.LabWarning)]
         self.warnings += [
-            (record.writer, f"{event.said}, from {record.trial} on") for record, event in history.of(events.ChanceSet)
+            (record.writer, f"{event.said}, from {record.trial} on")
+            for record, event in history.find_events(events.ChanceSet)
         ]
-        for record, switch_off in history.of(events.FaultsOff):
+        for record, switch_off in history.find_events(events.FaultsOff):
             for name in switch_off.injections:
                 self._off.setdefault(name, []).append(record.trial or "")
-        for record, event in history.of(events.FaultWitnessed):
+        for record, event in history.find_events(events.FaultWitnessed):
             if record.trial is not None:
-                self.meet(record.trial, {(event.fault, event.target)})
-        for record, left_out in history.of(events.StoryLeftOut):
+                self.add_met_faults(record.trial, {(event.fault, event.target)})
+        for record, left_out in history.find_events(events.StoryLeftOut):
             self.left_out += 1
             if record.trial is not None and left_out.met:
-                self.meet(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
-        trial_verdicts = judge_all(history)
-        self.verdicts |= {trial: self.thin(verdict) for trial, verdict in trial_verdicts.items()}
-        self.rows.take(history, {trial: verdict.outcome.value for trial, verdict in trial_verdicts.items()})
-        self.quality.take(history, trial_verdicts)
+                self.add_met_faults(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
+        trial_verdicts = judge_all_trials(history)
+        self.verdicts |= {trial: self.limit_verdict_lines(verdict) for trial, verdict in trial_verdicts.items()}
+        self.rows.add_history(history, {trial: verdict.outcome.value for trial, verdict in trial_verdicts.items()})
         for measure in self._alone:
-            measure.take(history)
+            measure.add_history(history)
 
-    def meet(self, trial: str, faults: Set[tuple[str, str]]) -> None:
+    def add_met_faults(self, trial: str, faults: Set[tuple[str, str]]) -> None:
         """Adds faults to those that a trial met. Most trials that met any met the same, which are kept once."""
         faults_met = self.met.get(trial, frozenset()) | faults
         self.met[intern(trial)] = self._alike.setdefault(faults_met, faults_met)
 
-    def thin(self, verdict: Verdict) -> Verdict:
+    def limit_verdict_lines(self, verdict: Verdict) -> Verdict:
         """The verdict, without the lines that show it where there are too many: equal ones are kept once then."""
-        if verdict.evidence and self.told_all:
+        if verdict.evidence and self.is_line_limit_reached:
             verdict = replace(verdict, evidence=tuple(replace(finding, lines=()) for finding in verdict.evidence))
         return self._told.setdefault(verdict, verdict)
 
     @property
-    def told_all(self) -> bool:
+    def is_line_limit_reached(self) -> bool:
         """True if the lines that show a further verdict are not kept."""
         return len(self._told) >= SHOWN_MAX
 
     @property
-    def damaged(self) -> set[str]:
+    def damaged_trials(self) -> set[str]:
         """The trials that were hit by what nobody injected."""
-        dead_trials = {incident.trial for incident in self.recovery.measure.settled() if incident.beside_dead_service}
+        dead_trials = {
+            incident.trial for incident in self.recovery.measure.list_incidents() if incident.beside_dead_service
+        }
         return {*self.uninjected.measure.damage.trials, *self.disturbances.measure.hit} | dead_trials
 
     @property
-    def of_functions(self) -> bool:
-        """As `History.of_functions`."""
-        return self.in_process if self.started is None else of_functions(self.started)
+    def is_user_agent_run(self) -> bool:
+        """As `History.is_user_agent_run`."""
+        return self.in_process if self.started is None else is_user_agent_run(self.started)
 
-    def has(self, kind: type[events.Event]) -> bool:
+    def can_log_event_kind(self, kind: type[events.Event]) -> bool:
         """As `History.has`."""
-        return kind not in UNSEEN or not self.of_functions or kind in self.kinds
+        return kind not in UNSEEN or not self.is_user_agent_run or kind in self.kinds

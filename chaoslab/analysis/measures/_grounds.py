@@ -4,34 +4,34 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.intervals import Rate, rate_flags, rate_shares
-from chaoslab.analysis.measures.reliability import count_judged_by_prompt, rate_judged
-from chaoslab.analysis.verdict.standing import Count, Standing, stand_by_fact
+from chaoslab.analysis.measures.intervals import Rate, compute_flag_rate, compute_pooled_rate
+from chaoslab.analysis.measures.reliability import compute_ended_well_rate, count_well_by_prompt
+from chaoslab.analysis.verdict.standing import Standing, StandingCount, standing_of_fact
 from chaoslab.analysis.verdict.table import ENDED_OPEN, Basis, Verdict, WorldState
 
 
 @dataclass(frozen=True)
-class Grounds:
+class VerdictBasisCounts:
     """The verdicts that reach a conclusion, by basis; and the open ones by what became of their world."""
 
     by_basis: Mapping[Basis, int]
     open: Mapping[str, int]
 
     @property
-    def judged(self) -> int:
+    def judged_count(self) -> int:
         """The verdicts that reach a conclusion."""
         return sum(self.by_basis.values())
 
     @property
-    def said(self) -> str:
+    def summary_sentence(self) -> str:
         """The sums as a sentence without its full stop; empty if no verdict reaches a conclusion."""
-        if not self.judged:
+        if not self.judged_count:
             return ""
         parts = ", ".join(f"{number} by {basis}" for basis, number in self.by_basis.items())
-        return f"{self.judged} {'verdict was' if self.judged == 1 else 'verdicts were'} decided: {parts}"
+        return f"{self.judged_count} {'verdict was' if self.judged_count == 1 else 'verdicts were'} decided: {parts}"
 
     @property
-    def undecided(self) -> str:
+    def open_verdicts_summary(self) -> str:
         """The open verdicts by their world, as in "3 open: 2 left undone, 1 as asked"; empty if there are none."""
         if not self.open:
             return ""
@@ -39,7 +39,7 @@ class Grounds:
         return f"{total} open: " + ", ".join(f"{number} {world}" for world, number in self.open.items())
 
 
-def summarize_grounds(verdicts: Iterable[Verdict]) -> Grounds:
+def count_verdict_bases(verdicts: Iterable[Verdict]) -> VerdictBasisCounts:
     """The sums over these verdicts."""
     by_basis: Counter[Basis] = Counter()
     undecided: Counter[str] = Counter()
@@ -48,7 +48,7 @@ def summarize_grounds(verdicts: Iterable[Verdict]) -> Grounds:
             undecided[str(verdict.world)] += 1
         else:
             by_basis[verdict.basis] += 1
-    return Grounds(dict(by_basis.most_common()), dict(undecided.most_common()))
+    return VerdictBasisCounts(dict(by_basis.most_common()), dict(undecided.most_common()))
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,15 @@ class Success:
 
     total: int
     by_outcome: dict[str, Rate]
-    ended: Count
+    ended: StandingCount
     prompts: Mapping[Hashable, tuple[int, int]]
-    done: Count | None
+    done: StandingCount | None
     done_rate: Rate | None
 
     @property
-    def ended_rate(self) -> Rate | None:
+    def ended_well_rate(self) -> Rate | None:
         """The share that ended well of the judged trials; None if none was judged."""
-        return rate_shares([*self.prompts.values()])
+        return compute_pooled_rate([*self.prompts.values()])
 
 
 def summarize_success(
@@ -77,14 +77,16 @@ def summarize_success(
     """The counts and the rates. `standings`, `prompts`: one for each verdict. `lost`: the trials that ended and of
     which the log has not even the beginning."""
     outcomes = [str(verdict.outcome) for verdict in verdicts]
-    rates = {name: rate_flags((outcome == name for outcome in outcomes), prompts) for name in dict.fromkeys(outcomes)}
+    rates = {
+        name: compute_flag_rate((outcome == name for outcome in outcomes), prompts) for name in dict.fromkeys(outcomes)
+    }
     judgeable = [n for n, verdict in enumerate(verdicts) if verdict.world is not WorldState.NOT_STATED]
-    done_standings = [stand_by_fact(verdicts[n].done) for n in judgeable]
+    done_standings = [standing_of_fact(verdicts[n].done) for n in judgeable]
     return Success(
         len(outcomes),
         {name: share for name, share in rates.items() if share is not None},
-        Count.build(standings) + Count(open=lost),
-        count_judged_by_prompt(standings, prompts),
-        Count.build(done_standings) + Count(open=lost) if judgeable else None,
-        rate_judged(done_standings, [prompts[n] for n in judgeable]),
+        StandingCount.from_standings(standings) + StandingCount(open=lost),
+        count_well_by_prompt(standings, prompts),
+        StandingCount.from_standings(done_standings) + StandingCount(open=lost) if judgeable else None,
+        compute_ended_well_rate(done_standings, [prompts[n] for n in judgeable]),
     )

@@ -59,39 +59,43 @@ def compute_costs(trials: TrialTable) -> Costs | None:
     """The cost of each fault over these trials. None if none of them met a fault."""
     if not any(trial.met for trial in trials.rows):
         return None
-    profiles = Counter(map(_profile_trial, trials.rows))
+    profiles = Counter(map(_build_cost_profile, trials.rows))
     baselines: dict[Prompt, list[Amounts]] = defaultdict(list)
     for profile, count in profiles.items():
         if profile.prompt is not None and not profile.met and profile.timed:
-            baselines[profile.prompt] += [[*map(_to_units, profile.own)]] * count
-    matches = {prompt: _median(amounts_list) for prompt, amounts_list in baselines.items()}
+            baselines[profile.prompt] += [[*map(_to_fixed_point, profile.own)]] * count
+    matches = {prompt: _compute_medians(amounts_list) for prompt, amounts_list in baselines.items()}
     incomparable = Counter[str]()
-    rows, faults, total = defaultdict[str, _Sums](_Sums), defaultdict[str, _Sums](_Sums), _Sums()
+    rows, faults, total = (
+        defaultdict[str, _AmountSums](_AmountSums),
+        defaultdict[str, _AmountSums](_AmountSums),
+        _AmountSums(),
+    )
     for profile, count in profiles.items():
-        amounts = [*map(_to_units, profile.own)]
-        total.add(int(profile.prompt is not None), amounts, count)
+        amounts = [*map(_to_fixed_point, profile.own)]
+        total.add_amounts(int(profile.prompt is not None), amounts, count)
         names = {fault for (fault, _), _ in profile.met}
         if profile.prompt is None:
-            rows["outside"].add(0, amounts, count)
+            rows["outside"].add_amounts(0, amounts, count)
         elif not profile.timed:
-            rows["no_comparison"].add(1, amounts, count)
+            rows["no_comparison"].add_amounts(1, amounts, count)
         elif not names:
-            rows["no_fault"].add(1, amounts, count)
+            rows["no_fault"].add_amounts(1, amounts, count)
         else:
-            twin = [None if amount is None else _to_units(amount) for amount in profile.twin]
+            twin = [None if amount is None else _to_fixed_point(amount) for amount in profile.twin]
             match = [
                 of_twin if of_twin is not None else of_calm
                 for of_twin, of_calm in zip(twin, matches.get(profile.prompt, NO_MATCH), strict=True)
             ]
-            rows["matched"].add(int(match != NO_MATCH), match, count)
+            rows["matched"].add_amounts(int(match != NO_MATCH), match, count)
             incomparable[next(iter(names)) if len(names) == 1 else ""] += count * (match == NO_MATCH)
             unmatched = [amount if baseline is None else 0 for amount, baseline in zip(amounts, match, strict=True)]
             if None in match:
-                rows["no_comparison"].add(int(match == NO_MATCH), unmatched, count)
+                rows["no_comparison"].add_amounts(int(match == NO_MATCH), unmatched, count)
             added = [
                 None if baseline is None else amount - baseline for amount, baseline in zip(amounts, match, strict=True)
             ]
-            (rows["shared"] if len(names) > 1 else faults[next(iter(names))]).add(1, added, count)
+            (rows["shared"] if len(names) > 1 else faults[next(iter(names))]).add_amounts(1, added, count)
     row_names = ("shared", "matched", "no_fault", "no_comparison", "outside")
     spendings = {name: rows[name].spending if name in rows else Spending() for name in row_names}
     by_fault = {name: faults[name].spending for name in sorted(faults)}
@@ -109,14 +113,14 @@ class _CostProfile(NamedTuple):
     twin: tuple[float | None, ...]
 
 
-def _profile_trial(trial: TrialFigures) -> _CostProfile:
+def _build_cost_profile(trial: TrialFigures) -> _CostProfile:
     amounts = (trial.tokens, trial.usd, trial.calls, trial.effects, trial.spent_s)
     twin = (None, None, trial.twin_calls, trial.twin_effects, trial.twin_s)
     return _CostProfile(trial.prompt, trial.outcome not in NO_TIME, trial.met, amounts, twin)
 
 
 Amounts = list[int]
-"""The amounts by UNITS, exact (`_to_units`)."""
+"""The amounts by UNITS, exact (`_to_fixed_point`)."""
 PartialAmounts = Sequence[int | None]
 """The same where one may be unknown."""
 NO_MATCH: list[int | None] = [None] * len(UNITS)
@@ -125,7 +129,7 @@ SCALE = 1080
 
 
 @lru_cache(maxsize=4096)
-def _to_units(amount: float | Fraction) -> int:
+def _to_fixed_point(amount: float | Fraction) -> int:
     """The amount in units of 2**-SCALE: a float is a whole number of them."""
     if type(amount) is int:
         return amount << SCALE
@@ -133,13 +137,13 @@ def _to_units(amount: float | Fraction) -> int:
     return above << (SCALE - below.bit_length() + 1)
 
 
-class _Sums:
+class _AmountSums:
     """Sums of amounts by UNITS."""
 
     def __init__(self) -> None:
         self.trials, self.sums = 0, list[int | None]([None] * len(UNITS))
 
-    def add(self, trials: int, amounts: PartialAmounts, times: int) -> None:
+    def add_amounts(self, trials: int, amounts: PartialAmounts, times: int) -> None:
         self.trials += trials * times
         for nth, amount in enumerate(amounts):
             if amount is not None:
@@ -151,7 +155,7 @@ class _Sums:
         return Spending(self.trials, *amounts)
 
 
-def _median(trials: list[Amounts]) -> Amounts:
+def _compute_medians(trials: list[Amounts]) -> Amounts:
     middle = len(trials) // 2
     ranked = [sorted(amounts) for amounts in zip(*trials, strict=True)]
     return [values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) // 2 for values in ranked]

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.intervals import Interval, clopper_pearson
-from chaoslab.core.fault import load, trait
+from chaoslab.analysis.measures.intervals import Interval, clopper_pearson_interval
+from chaoslab.core.fault import get_trait, load_fault
 
 CONFIDENCE = 0.999
 """Of all intervals together: each is made for a part of the error, one for each cell (Bonferroni)."""
@@ -36,18 +36,18 @@ class DeliveryCounts:
     unlike: str | None = None
 
     @property
-    def delivered(self) -> bool:
+    def is_fully_delivered(self) -> bool:
         """True if each injected fault was witnessed."""
         return self.witnessed == self.injected
 
-    def interval(self, cells: int) -> Interval | None:
+    def compute_rate_interval(self, cells: int) -> Interval | None:
         """The exact interval of the rate at which it was scheduled, one of so many; None without a call."""
         error = (1 - CONFIDENCE) / cells
-        return clopper_pearson(self.scheduled, self.eligible, confidence=1 - error)
+        return clopper_pearson_interval(self.scheduled, self.eligible, confidence=1 - error)
 
-    def as_configured(self, cells: int) -> bool:
+    def is_rate_as_planned(self, cells: int) -> bool:
         """True if the chance is in the interval, or if the fault decides by itself when it acts."""
-        if trait(load(self.cell.fault), "conditional"):
+        if get_trait(load_fault(self.cell.fault), "conditional"):
             return True
-        interval = self.interval(cells)
+        interval = self.compute_rate_interval(cells)
         return interval is not None and self.cell.chance in interval

@@ -1,13 +1,11 @@
 """The errors of the attempts at each target, with the fault that caused them, if any."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 
 from chaoslab.analysis.verdict import traits
-from chaoslab.core.events import UNTOLD, CallDisturbed, CallFinished, FaultWitnessed
+from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.core.fault import UNUSABLE
 from chaoslab.record.history import History, Place
 
@@ -17,45 +15,11 @@ _RAISED = re.compile(r"([A-Za-z_]\w*)(:.*)?", re.DOTALL)
 LAB, NOBODY = "the lab was disturbed", "nobody injected"
 
 
-@dataclass(frozen=True)
-class ErrorCounts:
-    """The failed attempts of a run, without those that were given up. `by_kind`: per target and kind of error, their
-    number by cause: a fault's name, LAB or NOBODY. `passed`: attempts that met a fault and succeeded. `met`: attempts
-    that met one."""
-
-    by_kind: dict[str, Counter[str]]
-    passed: int
-    met: int
-
-
-@dataclass
-class FailureCounts:
-    """Counts the failed attempts of batches."""
-
-    by_kind: dict[str, Counter[str]] = field(default_factory=dict)
-    passed: int = 0
-    met: int = 0
-
-    def __post_init__(self) -> None:
-        self._of = Abilities()
-
-    def take(self, history: History) -> None:
-        faulted = {at for _, _, at in history.placed(FaultWitnessed)}
-        self.met += len(faulted)
-        if faulted:
-            self.passed += sum([at in faulted for _, call, at in history.placed(CallFinished) if call.ok])
-        for at, failure_kind, cause in find_failures(history, self._of):
-            self.by_kind.setdefault(f"{at[1]} {failure_kind}", Counter())[cause] += 1
-
-    def result(self) -> ErrorCounts:
-        return ErrorCounts(self.by_kind, self.passed, self.met)
-
-
 class Abilities:
     """The traits of faults by which one is the cause of a failure."""
 
     def __init__(self) -> None:
-        self.may_succeed, self.may_fail = cache(traits.may_succeed), cache(traits.may_fail)
+        self.may_succeed, self.may_fail = cache(traits.can_attempt_succeed), cache(traits.can_cause_error)
 
 
 def find_failures(history: History, abilities: Abilities | None = None) -> Iterator[tuple[Place, str, str]]:
@@ -63,10 +27,10 @@ def find_failures(history: History, abilities: Abilities | None = None) -> Itera
     histories of one run."""
     abilities = abilities or Abilities()
     faults_by_place: dict[Place, list[str]] = {}
-    for _, fault, at in history.placed(FaultWitnessed):
+    for _, fault, at in history.find_attempt_events(FaultWitnessed):
         faults_by_place.setdefault(at, []).append(fault.fault)
-    disturbed, dropped = {at for _, _, at in history.placed(CallDisturbed)}, history.given_up
-    for _, call, at in history.failed:
+    disturbed, dropped = {at for _, _, at in history.find_attempt_events(CallDisturbed)}, history.given_up_attempts
+    for _, call, at in history.failed_attempts:
         if not call.ok and at not in dropped:
             # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
             capable = [name for name in faults_by_place.get(at, ()) if abilities.may_fail(name, call.error)]
@@ -81,8 +45,6 @@ def classify_failure(call: CallFinished) -> str:
     """The kind of failure in the lab's own words: a status, an end of the connection, or an exception's name. A
     service's text never counts."""
     error = call.error or ""
-    if error == UNTOLD:
-        return "failed, not told how"
     if error in ENDS:
         return error.replace("_", " ")
     if call.status is not None:

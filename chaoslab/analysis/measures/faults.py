@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import is_plausible
+from chaoslab.analysis.measures.intervals import is_chance_plausible
 from chaoslab.analysis.verdict import traits
-from chaoslab.base.jsonable import join_some
+from chaoslab.base.jsonable import join_truncated
 from chaoslab.core import events
-from chaoslab.record.history import History, Place, place_in_time
+from chaoslab.record.history import History, Place, make_sort_key
 from chaoslab.record.lines import Record
 
 PLAUSIBLE = 0.999
@@ -67,13 +67,13 @@ class UnexplainedFailure:
     met: tuple[str, ...] = ()
 
     @property
-    def before(self) -> str:
+    def earlier_faults_text(self) -> str:
         """The faults that their trials had met before, in words; empty if there are none."""
         if not self.late:
             return ""
         every = "its trial" if self.count == 1 else "their trials"
         whose = every if self.late == self.count else f"the trials of {self.late} of them"
-        return f"{whose} had met {join_some(self.met, NAMED)} before"
+        return f"{whose} had met {join_truncated(self.met, NAMED)} before"
 
 
 @dataclass
@@ -87,10 +87,10 @@ class FaultStages:
     )
     chances: Mapping[str, float | None] | None = None
 
-    def take(self, history: History) -> None:
-        if self.chances is None and (run := history.first(events.RunStarted)):
-            self.chances = _plan_chances(run.injections)
-        rolled = Counter([(event.target, *event.rolled) for _, event in history.of(events.CallFinished)])
+    def add_history(self, history: History) -> None:
+        if self.chances is None and (run := history.find_first_event(events.RunStarted)):
+            self.chances = _list_planned_chances(run.injections)
+        rolled = Counter([(event.target, *event.rolled) for _, event in history.find_events(events.CallFinished)])
         for (target, *names), count in rolled.items():
             for name in names:
                 self.eligible[name, target] += count
@@ -101,36 +101,36 @@ class FaultStages:
             events.FaultWitnessed,
         )
         for counts, kind in zip(self.stages, kinds, strict=True):
-            counts.update([(event.injection, event.fault, event.target) for _, event in history.of(kind)])
+            counts.update([(event.injection, event.fault, event.target) for _, event in history.find_events(kind)])
 
     @property
-    def scheduled(self) -> int:
+    def scheduled_count(self) -> int:
         return self.stages[0].total()
 
     @cached_property
-    def by_fault(self) -> list[FaultCount]:
+    def counts_by_fault(self) -> list[FaultCount]:
         """The counts per injection, fault and target, sorted by these names. To be read after the last batch."""
         keys = sorted(set().union(*self.stages))
         return [FaultCount(*key, self.eligible[key[0], key[2]], *(count[key] for count in self.stages)) for key in keys]
 
-    def by_injection(self) -> list[InjectionCount]:
+    def count_by_injection(self) -> list[InjectionCount]:
         """The counts per injection, also for one whose dice never hit."""
         chances = self.chances or {}
         rolled, rows = Counter[str](), defaultdict[str, list[FaultCount]](list)
         for (name, _), count in self.eligible.items():
             rolled[name] += count
-        for row in self.by_fault:
+        for row in self.counts_by_fault:
             rows[row.injection].append(row)
         return [
-            _count_injection(name, rolled[name], rows[name], chances.get(name))
+            _sum_injection_counts(name, rolled[name], rows[name], chances.get(name))
             for name in sorted({*rolled, *rows, *chances})
         ]
 
 
-def _count_injection(name: str, rolled: int, rows: Sequence[FaultCount], chance: float | None) -> InjectionCount:
+def _sum_injection_counts(name: str, rolled: int, rows: Sequence[FaultCount], chance: float | None) -> InjectionCount:
     scheduled, injected, witnessed = (sum(getattr(row, stage) for row in rows) for stage in STAGES)
     return InjectionCount(
-        name, rolled, scheduled, injected, witnessed, chance, _is_plausible(scheduled, rolled, chance)
+        name, rolled, scheduled, injected, witnessed, chance, _is_chance_plausible(scheduled, rolled, chance)
     )
 
 
@@ -144,21 +144,21 @@ class Unmet:
 
 
 @dataclass
-class NotWitnessed:
+class UnwitnessedFaults:
     """Counts the faults of batches that were scheduled and not witnessed, by fault and reason."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def take(self, history: History) -> None:
+    def add_history(self, history: History) -> None:
         facts = _AttemptFacts(history)
         missed = [
             (at, event)
-            for _, event, at in history.placed(events.FaultScheduled)
+            for _, event, at in history.find_attempt_events(events.FaultScheduled)
             if (at, event.fault, event.injection) not in facts.met
         ]
-        self.counts.update((event.fault, facts.why(at, event)) for at, event in missed)
+        self.counts.update((event.fault, facts.explain_not_witnessed(at, event)) for at, event in missed)
 
-    def result(self) -> list[Unmet]:
+    def list_reasons(self) -> list[Unmet]:
         """Every one, most frequent first."""
         return [Unmet(*key, count) for key, count in _sort_by_count(self.counts)]
 
@@ -168,54 +168,64 @@ class _AttemptFacts:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self.met = _fault_keys(history.placed(events.FaultWitnessed))
+        self.met = _collect_fault_keys(history.find_attempt_events(events.FaultWitnessed))
 
     @cached_property
-    def calls(self) -> Mapping[Place, events.CallFinished]:
-        return {at: event for _, event, at in self._history.placed(events.CallFinished)}
+    def finished_calls(self) -> Mapping[Place, events.CallFinished]:
+        return {at: event for _, event, at in self._history.find_attempt_events(events.CallFinished)}
 
     @cached_property
-    def injected(self) -> set[tuple[Place, str, str]]:
-        return _fault_keys(self._history.placed(events.FaultInjected))
+    def injected_fault_keys(self) -> set[tuple[Place, str, str]]:
+        return _collect_fault_keys(self._history.find_attempt_events(events.FaultInjected))
 
     @cached_property
-    def armed(self) -> set[tuple[Place, str, str]]:
-        return _fault_keys(self._history.placed(events.FaultArmed))
+    def armed_fault_keys(self) -> set[tuple[Place, str, str]]:
+        return _collect_fault_keys(self._history.find_attempt_events(events.FaultArmed))
 
     @cached_property
-    def idle(self) -> set[tuple[Place, str, str]]:
+    def idle_fault_keys(self) -> set[tuple[Place, str, str]]:
         """The faults of lanes that had nothing to do."""
-        return _fault_keys(
-            (record, event, at) for record, event, at in self._history.placed(events.FaultHealed) if event.idle
+        return _collect_fault_keys(
+            (record, event, at)
+            for record, event, at in self._history.find_attempt_events(events.FaultHealed)
+            if event.idle
         )
 
     @cached_property
-    def disturbed(self) -> set[Place]:
-        return _disturbed_places(self._history)
+    def disturbed_attempts(self) -> set[Place]:
+        return _find_disturbed_attempts(self._history)
 
     @cached_property
-    def poisoned(self) -> set[Place]:
+    def faulted_attempts(self) -> set[Place]:
         return {attempt for attempt, _, _ in self.met}
 
-    def why(self, attempt: Place, fault: events.FaultScheduled) -> str:
-        call, key = self.calls.get(attempt), (attempt, fault.fault, fault.injection)
-        corrupts, needs, injected = traits.corrupts(fault.fault), traits.needs(fault.fault), key in self.injected
-        if attempt in self.disturbed:
+    def explain_not_witnessed(self, attempt: Place, fault: events.FaultScheduled) -> str:
+        call, key = self.finished_calls.get(attempt), (attempt, fault.fault, fault.injection)
+        corrupts, needs, injected = (
+            traits.get_corrupted_side(fault.fault),
+            traits.describe_required_content(fault.fault),
+            key in self.injected_fault_keys,
+        )
+        if attempt in self.disturbed_attempts:
             return "the lab itself got in the way"
         if call is None:
             return "its prompt ended first"
-        if call.cancelled:
+        if call.is_cancelled:
             return "its call was cancelled first"
-        if key in self.idle or ((corrupts or needs) and not injected and (corrupts == "call" or call.ok)):
+        if key in self.idle_fault_keys or ((corrupts or needs) and not injected and (corrupts == "call" or call.ok)):
             return NOTHING + (f": it needs {needs}" if needs else "")
-        if attempt in self.poisoned:
+        if attempt in self.faulted_attempts:
             return "its call met another fault instead"
         if not injected and not call.ok:
             return "its call failed without it"
-        return "it was armed and not met, so its prompt is invalid" if key in self.armed else "no reason is known"
+        return (
+            "it was armed and not met, so its prompt is invalid"
+            if key in self.armed_fault_keys
+            else "no reason is known"
+        )
 
 
-def _fault_keys(
+def _collect_fault_keys(
     stages: Iterable[
         tuple[Record, events.FaultWitnessed | events.FaultInjected | events.FaultArmed | events.FaultHealed, Place]
     ],
@@ -224,7 +234,7 @@ def _fault_keys(
 
 
 @dataclass
-class Damage:
+class UninjectedDamage:
     """The calls that got no answer from their service, or a 5xx, though no fault had hit it in the trial. `trials`:
     their number by trial. `overdue`: by target, the number of those that were not answered by their deadline;
     `waited_s`: the longest wait of these."""
@@ -233,7 +243,7 @@ class Damage:
     overdue: Counter[str] = field(default_factory=Counter)
     waited_s: float = 0.0
 
-    def take(self, trial: str, call: events.CallFinished) -> None:
+    def add_failed_call(self, trial: str, call: events.CallFinished) -> None:
         self.trials[trial] += 1
         if call.error == "timed_out":
             self.overdue[call.target] += 1
@@ -241,31 +251,31 @@ class Damage:
 
 
 @dataclass
-class Uninjected:
+class UninjectedFailures:
     """Counts the failures of batches without an injected fault, by target and error."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     late: Counter[tuple[str, str]] = field(default_factory=Counter)
     before: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
-    damage: Damage = field(default_factory=Damage)
+    damage: UninjectedDamage = field(default_factory=UninjectedDamage)
 
     def __post_init__(self) -> None:
-        self._may_fail = cache(traits.may_fail)
+        self._may_fail = cache(traits.can_cause_error)
 
-    def take(self, history: History) -> None:
+    def add_history(self, history: History) -> None:
         faults_by_place: dict[Place, list[str]] = defaultdict(list)
         of_trial: dict[str | None, list[tuple[Record, str]]] = defaultdict(list)
-        for record, fault, at in history.placed(events.FaultWitnessed):
+        for record, fault, at in history.find_attempt_events(events.FaultWitnessed):
             faults_by_place[at].append(fault.fault)
             of_trial[at[0]].append((record, f"{fault.fault} on {fault.target}"))
-        excluded, may_fail = _disturbed_places(history) | history.given_up, self._may_fail
-        for record, e, at in history.failed:
+        excluded, may_fail = _find_disturbed_attempts(history) | history.given_up_attempts, self._may_fail
+        for record, e, at in history.failed_attempts:
             if e.ok or at in excluded or any(may_fail(name, e.error) for name in faults_by_place.get(at, ())):
                 continue
             failure = (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
             self.counts[failure] += 1
-            ended = place_in_time(record)
-            before = {name for fault_record, name in of_trial.get(at[0], ()) if place_in_time(fault_record) < ended}
+            ended = make_sort_key(record)
+            before = {name for fault_record, name in of_trial.get(at[0], ()) if make_sort_key(fault_record) < ended}
             if (
                 at[0] is not None
                 and e.via != FUNCTION
@@ -273,12 +283,12 @@ class Uninjected:
                 and (e.status or 500) >= 500
                 and not any(name.endswith(f" on {e.target}") for name in before)
             ):
-                self.damage.take(at[0], e)
+                self.damage.add_failed_call(at[0], e)
             if before:
                 self.late[failure] += 1
                 self.before.setdefault(failure, Counter()).update(before)
 
-    def result(self) -> list[UnexplainedFailure]:
+    def list_failures(self) -> list[UnexplainedFailure]:
         """Every one, most frequent first."""
         failures = []
         for key, count in _sort_by_count(self.counts):
@@ -309,19 +319,19 @@ class Disturbance:
     hit: Mapping[str, int]
 
     @property
-    def times(self) -> int:
+    def span_count(self) -> int:
         return len(self.spans)
 
     @property
-    def lasted_s(self) -> float:
+    def total_seconds(self) -> float:
         return sum(span.lasted_s for span in self.spans)
 
     @property
-    def attempts(self) -> int:
+    def attempt_count(self) -> int:
         return sum(self.hit.values())
 
     @property
-    def said(self) -> str:
+    def spans_text(self) -> str:
         """The events with their times, as part of a line; empty if the log does not tell."""
         return "; ".join(dict.fromkeys(f"{span.what} since {span.since[11:19]}" for span in self.spans))
 
@@ -333,40 +343,37 @@ class Disturbances:
     spans: list[DisturbedSpan] = field(default_factory=list)
     hit: Counter[str] = field(default_factory=Counter)
 
-    def take(self, history: History) -> None:
+    def add_history(self, history: History) -> None:
         self.spans += [
             DisturbedSpan(record.t - event.lasted_s, event.lasted_s, event.what, event.since)
-            for record, event in history.of(events.LabDisturbed)
+            for record, event in history.find_events(events.LabDisturbed)
         ]
-        self.hit.update(at[0] or "" for at in _disturbed_places(history))
+        self.hit.update(at[0] or "" for at in _find_disturbed_attempts(history))
 
-    def result(self) -> Disturbance | None:
+    def build_disturbance(self) -> Disturbance | None:
         return Disturbance(self.spans, dict(sorted(self.hit.items()))) if self.spans or self.hit else None
 
 
-def _disturbed_places(history: History) -> set[Place]:
-    return {at for _, _, at in history.placed(events.CallDisturbed)}
+def _find_disturbed_attempts(history: History) -> set[Place]:
+    return {at for _, _, at in history.find_attempt_events(events.CallDisturbed)}
 
 
-def _plan_chances(injections: Sequence[Mapping[str, Any]]) -> Mapping[str, float | None]:
+def _list_planned_chances(injections: Sequence[Mapping[str, Any]]) -> Mapping[str, float | None]:
     """The chance of each injection in the plan; None if another trigger says when it hits, or if its story decides."""
     chances = {i["name"]: float(i.get("chance", 1.0)) for i in injections}
-    open_ended = {i["name"] for i in injections if i.get("calls") or _has_other_triggers(i) or _is_conditional(i)}
+    open_ended = {
+        i["name"]
+        for i in injections
+        # The triggers tool and when only say which calls are eligible. A fault that is not installed here counts as one
+        # of chance.
+        if i.get("calls") or i.get("triggers", {}).keys() - {"tool", "when"}
+        or any(map(traits.is_conditional, events.collect_fault_names(i)))
+    }  # fmt: skip
     return {name: None if name in open_ended else chance for name, chance in chances.items()}
 
 
-def _has_other_triggers(injection: Mapping[str, Any]) -> bool:
-    """True if it has triggers beside its chance, other than those that only say which calls are eligible."""
-    return any(name not in ("tool", "when") for name in injection.get("triggers", {}))
-
-
-def _is_conditional(injection: Mapping[str, Any]) -> bool:
-    """True if its story decides by itself. A fault that is not installed here counts as one of chance."""
-    return any(map(traits.is_conditional, events.faults_of(injection)))
-
-
-def _is_plausible(hits: int, rolled: int, chance: float | None) -> bool | None:
+def _is_chance_plausible(hits: int, rolled: int, chance: float | None) -> bool | None:
     # More hits than rolls: the ends of attempts, which tell the rolls, are lost.
     if chance is None or not 0 < rolled >= hits:
         return None
-    return is_plausible(hits, rolled, chance, confidence=PLAUSIBLE)
+    return is_chance_plausible(hits, rolled, chance, confidence=PLAUSIBLE)

@@ -11,7 +11,7 @@ target, tool and arguments) closes it, from the opening on, if that request was
 
 - under way *together* with it, as where two hedged calls are sent at once and one of them meets a fault: each began
   before the other's last attempt ended. The call must change nothing: the ledger has no effect of its tool from the
-  beginning of both to that result. An equal call that changes something is another wish, and repairs nothing.
+  beginning of both to that result. An equal call that changes something is another request, and repairs nothing.
 - *later*: begun after it was over, since its reply was taken for an answer though it was only a part of one or empty.
   (In logs of before, so were empty and unreadable replies of services and functions.)
 
@@ -38,7 +38,6 @@ It ends in one of six ways:
   or since the service was dead for a reason that nobody injected (`_dead_services.py`).
 """
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,12 +47,12 @@ from sys import intern
 from typing import NamedTuple
 
 from chaoslab.analysis.measures._dead_services import DeadServices
-from chaoslab.analysis.measures._wishes import EqualRequests
+from chaoslab.analysis.measures._wishes import EqualRequestFinder
 from chaoslab.analysis.verdict import traits
-from chaoslab.analysis.verdict._end_state import compare
+from chaoslab.analysis.verdict._end_state import compare_states
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.core import events
-from chaoslab.core.fault import trait
+from chaoslab.core.fault import get_trait
 from chaoslab.record.history import History, Place
 from chaoslab.record.lines import Record
 
@@ -118,20 +117,20 @@ class Traits:
     that may have been installed since."""
 
     def __init__(self) -> None:
-        class_of = cache(traits.find_class)
+        class_of = cache(traits.find_fault_class)
         self.corrupts, self.lasts, self.leaves = (
-            cache(lambda fault, name=name: trait(class_of(fault), name)) for name in ("corrupts", "lasts", "leaves")
+            cache(lambda fault, name=name: get_trait(class_of(fault), name)) for name in ("corrupts", "lasts", "leaves")
         )
 
 
 def find_incidents(history: History, fault_traits: Traits | None = None) -> list[Incident]:
     """The incidents in the order in which they opened. `fault_traits`: kept for several histories of one run."""
     dead_services = DeadServices()
-    dead_services.take(history)
-    return excuse_dead_services(find_batch_incidents(history, fault_traits), dead_services.requests())
+    dead_services.add_history(history)
+    return mark_censored_incidents(find_batch_incidents(history, fault_traits), dead_services.find_affected_requests())
 
 
-def excuse_dead_services(
+def mark_censored_incidents(
     all_incidents: Sequence[Incident], dead_requests: Collection[tuple[str, str, int]]
 ) -> list[Incident]:
     """The incidents, those censored that never recovered because their service was dead. `dead_requests`: trial,
@@ -150,17 +149,17 @@ def find_batch_incidents(history: History, fault_traits: Traits | None = None) -
     """The incidents of a part of a run, which does not tell all about the run's services."""
     index = _CallIndex(history, fault_traits or Traits())
     first_faults: dict[tuple[str, str, int], tuple[Record, events.FaultWitnessed]] = {}
-    for record, fault, at in history.placed(events.FaultWitnessed):
+    for record, fault, at in history.find_attempt_events(events.FaultWitnessed):
         if record.trial is None:
             continue
         request = (intern(record.trial), at[1], at[2])
-        if request not in first_faults and index.noticeable(fault, at):
+        if request not in first_faults and index.is_fault_noticeable(fault, at):
             first_faults[request] = record, fault
-    opened = [index.incident(trial, record.t, fault) for (trial, _, _), (record, fault) in first_faults.items()]
-    return sorted(opened, key=order_key)
+    opened = [index.build_incident(trial, record.t, fault) for (trial, _, _), (record, fault) in first_faults.items()]
+    return sorted(opened, key=time_order_key)
 
 
-def order_key(incident: Incident) -> tuple[float, str, str, int]:
+def time_order_key(incident: Incident) -> tuple[float, str, str, int]:
     """The place of an incident among others: by its opening, trial, target and request."""
     return incident.opened_t, incident.trial, incident.target, incident.request
 
@@ -185,58 +184,58 @@ class _CallIndex:
 
     def __post_init__(self) -> None:
         history, fault_traits = self.history, self.of
-        witnessed = history.placed(events.FaultWitnessed)
+        witnessed = history.find_attempt_events(events.FaultWitnessed)
         requests = {at[:3] for _, _, at in witnessed}
         self.targets = targets = {at[:2] for at in requests}
         self.corrupted: set[Place] = {at for _, e, at in witnessed if fault_traits.corrupts(e.fault)}
         self.spoilt: set[Place] = {at for _, e, at in witnessed if fault_traits.leaves(e.fault)} - self.corrupted
-        self.ends = {record.trial: record.t for record, _ in history.of(events.PromptFinished)}
+        self.ends = {record.trial: record.t for record, _ in history.find_events(events.PromptFinished)}
         self.began: dict[Place, float] = {
-            at: record.t for record, _, at in history.placed(events.CallStarted) if at[:3] in requests
+            at: record.t for record, _, at in history.find_attempt_events(events.CallStarted) if at[:3] in requests
         }
         self.calls: dict[_Request, list[_Ended]] = {}
-        for record, call, at in history.placed(events.CallFinished):
+        for record, call, at in history.find_attempt_events(events.CallFinished):
             if at[:3] in requests:
                 self.calls.setdefault(at[:3], []).append((record.t, call))
         self.effects: dict[tuple[str | None, str], list[tuple[float, events.Effect]]] = {}
-        for record, effect in history.of(events.Effect):
+        for record, effect in history.find_events(events.Effect):
             if (key := (record.trial, effect.target)) in targets:
                 self.effects.setdefault(key, []).append((record.t, effect))
 
     @cached_property
-    def last(self) -> dict[str | None, float]:
+    def last_event_times(self) -> dict[str | None, float]:
         """The time of each trial's last event."""
         return {record.trial: record.t for record in self.history.records}
 
     @cached_property
-    def changing(self) -> dict[str | None, set[str]]:
+    def effect_targets(self) -> dict[str | None, set[str]]:
         """The targets of each trial's effects."""
         targets: dict[str | None, set[str]] = {}
-        for record, effect in self.history.of(events.Effect):
+        for record, effect in self.history.find_events(events.Effect):
             targets.setdefault(record.trial, set()).add(effect.target)
         return targets
 
     @cached_property
-    def astray(self) -> set[str | None]:
+    def wrong_state_trials(self) -> set[str | None]:
         """The trials whose end state is neither the right one nor the one before."""
-        right_states = {record.trial: event.state for record, event in self.history.of(events.PromptStarted)}
+        right_states = {record.trial: event.state for record, event in self.history.find_events(events.PromptStarted)}
         return {
             record.trial
-            for record, end in self.history.of(events.EndState)
+            for record, end in self.history.find_events(events.EndState)
             if not end.error
             and (state := right_states.get(record.trial)) is not None
             and any(
                 finding.kind is FindingKind.STATE
-                for finding in compare(end.before, state, end.after, line=(record.writer, 0))
+                for finding in compare_states(end.before, state, end.after, line=(record.writer, 0))
             )
         }
 
-    def _may_have_misled(self, trial: str, target: str) -> bool:
+    def _may_have_spoilt_state(self, trial: str, target: str) -> bool:
         """True if the end state is wrong and the target may have made it so: one with effects, or any if the log has no
         effects of the trial."""
-        return trial in self.astray and target in self.changing.get(trial, (target,))
+        return trial in self.wrong_state_trials and target in self.effect_targets.get(trial, (target,))
 
-    def noticeable(self, fault: events.FaultWitnessed, attempt: Place) -> bool:
+    def is_fault_noticeable(self, fault: events.FaultWitnessed, attempt: Place) -> bool:
         """True if somebody could notice the fault and react to it."""
         # Nothing can recover from what nobody notices, or from what goes on to the trial's end.
         if self.of.corrupts(fault.fault) or self.of.lasts(fault.fault):
@@ -244,7 +243,7 @@ class _CallIndex:
         answered = any(c.ok for _, c in self.calls.get(attempt[:3], ()) if c.attempt == fault.attempt)
         return not (answered and attempt in self.corrupted)
 
-    def incident(self, trial: str, witnessed_t: float, fault: events.FaultWitnessed) -> Incident:
+    def build_incident(self, trial: str, witnessed_t: float, fault: events.FaultWitnessed) -> Incident:
         """The incident of a fault. Attempts are identified by number and not by time: another process witnesses a fault
         on the wire, and may log it just after the next attempt began."""
         attempt: Place = (trial, fault.target, fault.request, fault.attempt)
@@ -254,17 +253,19 @@ class _CallIndex:
             if call.attempt == fault.attempt:
                 noticed_t, faulted_call = t, call
                 break
-        lasted_s = faulted_call.duration_s if faulted_call and not math.isnan(faulted_call.duration_s) else 0.0
+        lasted_s = faulted_call.duration_s if faulted_call else 0.0
         # Where the log lacks the start of the attempt, its duration tells it.
         opened_t = min(self.began.get(attempt, noticed_t - lasted_s), noticed_t)
-        closed_t, ending = self._ending(fault, self._right(attempt, tries))
+        closed_t, ending = self._find_recovery_and_ending(fault, self._drop_replaced_replies(attempt, tries))
         if closed_t is None:
             counts_later = attempt in self.spoilt and faulted_call is not None and faulted_call.ok
-            if other_result := self._equal_requests.granted(attempt[:2], attempt[2], opened_t, anew=counts_later):
+            if other_result := self._equal_requests.find_equal_result(
+                attempt[:2], attempt[2], opened_t, anew=counts_later
+            ):
                 closed_t, ending = other_result[0], _ending_by_route(other_result[1])
         if closed_t is None:
-            closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
-        elif self._may_have_misled(trial, fault.target) or _has_repeat(
+            closed_t = self.ends[trial] if trial in self.ends else self.last_event_times[trial]
+        elif self._may_have_spoilt_state(trial, fault.target) or _has_repeated_effect(
             [e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t]
         ):
             ending = Ending.HARM
@@ -276,24 +277,26 @@ class _CallIndex:
         ending = Ending.CENSORED if cut else ending
         return Incident(
             trial, target, fault.request, name, injection, opened_t, duration_s, ending, noticed_after_s, cut
-        )  # fmt: skip
+        )
 
-    def _right(self, attempt: Place, tries: list[_Ended]) -> list[_Ended]:
+    def _drop_replaced_replies(self, attempt: Place, tries: list[_Ended]) -> list[_Ended]:
         """The attempts whose reply is not another one in the place of the right one."""
-        if not self._replaced:
+        if not self._replaced_replies:
             return tries
-        return [(t, call) for t, call in tries if (*attempt[:3], call.attempt) not in self._replaced]
+        return [(t, call) for t, call in tries if (*attempt[:3], call.attempt) not in self._replaced_replies]
 
     @cached_property
-    def _replaced(self) -> set[Place]:
+    def _replaced_replies(self) -> set[Place]:
         """The attempts that left another reply in the place of the right one."""
         return self.corrupted | self.spoilt
 
     @cached_property
-    def _equal_requests(self) -> EqualRequests:
-        return EqualRequests(self.history, self.targets, self._replaced)
+    def _equal_requests(self) -> EqualRequestFinder:
+        return EqualRequestFinder(self.history, self.targets, self._replaced_replies)
 
-    def _ending(self, fault: events.FaultWitnessed, tries: list[_Ended]) -> tuple[float | None, Ending]:
+    def _find_recovery_and_ending(
+        self, fault: events.FaultWitnessed, tries: list[_Ended]
+    ) -> tuple[float | None, Ending]:
         """The end of the request's first right attempt, and its kind."""
         for t, call in tries:
             if call.ok and (call.attempt >= fault.attempt or call.via == "direct"):
@@ -311,7 +314,7 @@ def _elapsed_s(begun_t: float, ended_t: float) -> float:
     return round(max(0.0, ended_t - begun_t), 6)
 
 
-def _has_repeat(effects: Sequence[events.Effect]) -> bool:
+def _has_repeated_effect(effects: Sequence[events.Effect]) -> bool:
     """True if one of them happened twice; entries with the same request id are one effect."""
     return len(effects) > 1 and any(
         (left.tool, left.effect, left.content) == (right.tool, right.effect, right.content)

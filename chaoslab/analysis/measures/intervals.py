@@ -67,13 +67,13 @@ class Rate:
 
 def compute_rate(count: int, total: int) -> Rate | None:
     """The rate of trials of one prompt; None for a total of 0."""
-    interval = wilson(count, total)
+    interval = wilson_interval(count, total)
     return None if interval is None else Rate(count, total, interval)
 
 
-def rate_flags(flags: Iterable[bool], prompts: Iterable[Hashable]) -> Rate | None:
+def compute_flag_rate(flags: Iterable[bool], prompts: Iterable[Hashable]) -> Rate | None:
     """The rate of trials, each with its prompt; None without any."""
-    return rate_shares([*count_by_prompt(flags, prompts).values()])
+    return compute_pooled_rate([*count_by_prompt(flags, prompts).values()])
 
 
 def count_by_prompt(flags: Iterable[bool], prompts: Iterable[H]) -> dict[H, tuple[int, int]]:
@@ -84,18 +84,18 @@ def count_by_prompt(flags: Iterable[bool], prompts: Iterable[H]) -> dict[H, tupl
     return {prompt: (with_it, with_it + without) for prompt, (without, with_it) in counts.items()}
 
 
-def rate_shares(shares: Sequence[tuple[int, int]]) -> Rate | None:
+def compute_pooled_rate(shares: Sequence[tuple[int, int]]) -> Rate | None:
     """The rate of trials, with its count and its total for each prompt; None without any."""
     count_sum, total = sum(count for count, _ in shares), sum(trial_count for _, trial_count in shares)
     if len(shares) < 2:
         return compute_rate(count_sum, total)
     tail = (1 - CONFIDENCE) / 2
-    low = lower_bound(shares, tail)
-    high = 1 - lower_bound([(trial_count - count, trial_count) for count, trial_count in shares], tail)
+    low = rate_lower_bound(shares, tail)
+    high = 1 - rate_lower_bound([(trial_count - count, trial_count) for count, trial_count in shares], tail)
     return Rate(count_sum, total, Interval(low, high), len(shares))
 
 
-def lower_bound(shares: Sequence[tuple[int, int]], chance: float) -> float:
+def rate_lower_bound(shares: Sequence[tuple[int, int]], chance: float) -> float:
     """The one-sided lower bound of a rate, which is missed with this chance at most. `shares`: by prompt, its count and
     its total."""
     if len(shares) == 1:
@@ -111,8 +111,8 @@ def lower_bound(shares: Sequence[tuple[int, int]], chance: float) -> float:
         return 0.0
     size = mean * (1 - mean) / spread - 1
     bound = 0.0
-    for count_near, count_weight in _bracket_whole(mean * size):
-        for rest_near, rest_weight in _bracket_whole((1 - mean) * size):
+    for count_near, count_weight in _weigh_adjacent_integers(mean * size):
+        for rest_near, rest_weight in _weigh_adjacent_integers((1 - mean) * size):
             if count_near:
                 bound += (
                     count_weight
@@ -122,7 +122,7 @@ def lower_bound(shares: Sequence[tuple[int, int]], chance: float) -> float:
     return min(1.0, top * bound)
 
 
-def _bracket_whole(value: float) -> Iterator[tuple[int, float]]:
+def _weigh_adjacent_integers(value: float) -> Iterator[tuple[int, float]]:
     """The whole numbers around a value with their weights, whose mean it is."""
     # A whole number may come out a little below itself.
     below = math.floor(value + 1e-9)
@@ -131,7 +131,7 @@ def _bracket_whole(value: float) -> Iterator[tuple[int, float]]:
         yield below + 1, value - below
 
 
-def wilson(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interval | None:
+def wilson_interval(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interval | None:
     """Wilson's score interval; None for a total of 0."""
     if total == 0:
         return None
@@ -144,25 +144,25 @@ def wilson(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interva
 
 
 @lru_cache(maxsize=4096)
-def clopper_pearson(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interval | None:
+def clopper_pearson_interval(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interval | None:
     """The exact binomial interval; None for a total of 0."""
     if total == 0:
         return None
     tail = (1 - confidence) / 2
     upper_tail = _BinomialTail(count + 1, total)
-    high = 1.0 if count == total else _bisect(lambda p: tail - (1 - upper_tail(p)))
+    high = 1.0 if count == total else _find_zero(lambda p: tail - (1 - upper_tail(p)))
     return Interval(clopper_pearson_low(count, total, confidence=confidence), high)
 
 
 def clopper_pearson_low(count: int, total: int, *, confidence: float) -> float:
     """The interval's lower bound alone, for half the time. `total` is above 0."""
     tail, at_least = (1 - confidence) / 2, _BinomialTail(count, total)
-    return 0.0 if count == 0 else _bisect(lambda p: at_least(p) - tail)
+    return 0.0 if count == 0 else _find_zero(lambda p: at_least(p) - tail)
 
 
-def is_plausible(count: int, total: int, chance: float, *, confidence: float) -> bool:
-    """True if the chance is within `clopper_pearson`'s interval. Neither tail may be too unlikely; no bound need be
-    found for that."""
+def is_chance_plausible(count: int, total: int, chance: float, *, confidence: float) -> bool:
+    """True if the chance is within `clopper_pearson_interval`'s interval. Neither tail may be too unlikely; no bound
+    need be found for that."""
     tail = (1 - confidence) / 2
     at_most = 1.0 if count == total else 1 - _upper_tail_chance(count + 1, total, chance)
     return _upper_tail_chance(count, total, chance) >= tail and at_most >= tail
@@ -188,17 +188,17 @@ class _BinomialTail:
             return float(chance >= 1 or self._is_certain)
         total, tail, log_p, log_q = self._total, self._tail, math.log(chance), math.log1p(-chance)
 
-        def log(k: int) -> float:
+        def log_term(k: int) -> float:
             return self._ways(k) + k * log_p + (total - k) * log_q
 
         if not tail:
             return float(not self._upper)
         # The terms fall on both sides of the largest, so that those which matter end at places found by halves.
         peak = min(max(int((total + 1) * chance), tail[0]), tail[-1])
-        log_floor = log(peak) - FAINT
-        begin = bisect_left(range(tail[0], peak), True, key=lambda k: log(k) > log_floor) + tail[0]
-        end = bisect_left(range(peak, tail[-1] + 1), True, key=lambda k: log(k) <= log_floor) + peak
-        share = math.fsum([math.exp(log(k)) for k in range(begin, end)])
+        log_floor = log_term(peak) - FAINT
+        begin = bisect_left(range(tail[0], peak), True, key=lambda k: log_term(k) > log_floor) + tail[0]
+        end = bisect_left(range(peak, tail[-1] + 1), True, key=lambda k: log_term(k) <= log_floor) + peak
+        share = math.fsum([math.exp(log_term(k)) for k in range(begin, end)])
         return share if self._upper else 1 - share
 
 
@@ -207,7 +207,7 @@ def _log_ways(total: int, count: int) -> float:
     return math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)
 
 
-def _bisect(rising: Callable[[float], float]) -> float:
+def _find_zero(rising: Callable[[float], float]) -> float:
     """The zero of a rising function on (0, 1)."""
     low, high = 0.0, 1.0
     # Sixty halvings: more than the 53 bits of a float can follow.
@@ -243,23 +243,23 @@ def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = N
     if units < ENOUGH:
         return None
     square = math.fsum(group_sum * group_sum for group_sum in sums.values()) * units / (units - 1)
-    half = student_t((1 - CONFIDENCE) / 2, units - 1) * math.sqrt(square) / len(values)
+    half = student_t_quantile((1 - CONFIDENCE) / 2, units - 1) * math.sqrt(square) / len(values)
     return Interval(max(min(values), mean - half), min(max(values), mean + half))
 
 
 @lru_cache(1024)
-def student_t(chance: float, freedom: int) -> float:
+def student_t_quantile(chance: float, freedom: int) -> float:
     """The value that Student's t exceeds with this chance, below 1/2. `freedom`: its degrees."""
     low, high = 0.0, 1.0
-    while _tail_chance(high, freedom) > chance:
+    while _student_t_tail(high, freedom) > chance:
         low, high = high, high * 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _tail_chance(middle, freedom) > chance else (low, middle)
+        low, high = (middle, high) if _student_t_tail(middle, freedom) > chance else (low, middle)
     return high
 
 
-def _tail_chance(value: float, freedom: int) -> float:
+def _student_t_tail(value: float, freedom: int) -> float:
     """The chance that Student's t exceeds a value from 0 on: the finite sums of Abramowitz and Stegun, 26.7.3 and
     26.7.4."""
     angle = math.atan(value / math.sqrt(freedom))
@@ -313,13 +313,16 @@ class Survival:
     @property
     def median(self) -> Estimate | None:
         """The first time at which at most half still last; None if that was not observed."""
-        at = self._first(lambda step: step.share)
+        at = self._first_below_half(lambda step: step.share)
         if at is None:
             return None
-        low, high = self._first(lambda step: step.interval.low), self._first(lambda step: step.interval.high)
+        low, high = (
+            self._first_below_half(lambda step: step.interval.low),
+            self._first_below_half(lambda step: step.interval.high),
+        )
         return Estimate(at, Interval(at if low is None else low, math.inf if high is None else high))
 
-    def _first(self, level: Callable[[CurveStep], float]) -> float | None:
+    def _first_below_half(self, level: Callable[[CurveStep], float]) -> float | None:
         # The product of shares may come out a little above a half that it is.
         return next((step.at_s for step in self.steps if level(step) <= 0.5 + 1e-12), None)
 
@@ -327,7 +330,7 @@ class Survival:
     def restricted_mean(self) -> Estimate:
         """The mean duration up to the horizon: the area under the curve, with a normal interval by Greenwood's
         variance."""
-        areas, beyond = self._areas
+        areas, beyond = self._curve_areas
         variance = self.effect * sum(
             area * area * step.ended / (step.at_risk * (step.at_risk - step.ended))
             for area, step in zip(beyond, self.steps, strict=True)
@@ -338,7 +341,7 @@ class Survival:
         return Estimate(mean, Interval(max(0.0, mean - half), min(self.horizon_s, mean + half)))
 
     @property
-    def _areas(self) -> tuple[Sequence[float], Sequence[float]]:
+    def _curve_areas(self) -> tuple[Sequence[float], Sequence[float]]:
         """The area under each level of the curve, and the area beyond each step."""
         starts = [0.0, *(step.at_s for step in self.steps)]
         ends = [*starts[1:], self.horizon_s]
@@ -348,7 +351,7 @@ class Survival:
 
     def parts(self, spells: Sequence[Spell]) -> Sequence[float]:
         """The share of each of the curve's spells in the deviation of the restricted mean: its influence function."""
-        _, beyond = self._areas
+        _, beyond = self._curve_areas
         times = [step.at_s for step in self.steps]
         contributions = [area / step.at_risk for area, step in zip(beyond, self.steps, strict=True)]
         run = [

@@ -21,7 +21,7 @@ from typing import Protocol
 from chaoslab.analysis.measures._dead_services import DeadServices
 from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
-from chaoslab.analysis.measures.incidents import Traits, excuse_dead_services, find_batch_incidents, order_key
+from chaoslab.analysis.measures.incidents import Traits, find_batch_incidents, mark_censored_incidents, time_order_key
 from chaoslab.analysis.measures.incidents import find_incidents as find_incidents
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Spell, kaplan_meier, mean_interval
 from chaoslab.record.history import History
@@ -56,12 +56,12 @@ class Recovery:
     horizon_s: float | None
 
     @property
-    def recovered(self) -> int:
+    def recovered_count(self) -> int:
         """The number that recovered without harm."""
         return self.n - self.never - self.censored - self.harmed
 
     @property
-    def enough(self) -> bool:
+    def has_enough_data(self) -> bool:
         return self.n >= ENOUGH
 
 
@@ -84,20 +84,22 @@ class IncidentTimes:
 
     _dead: DeadServices = field(default_factory=DeadServices)
 
-    def take(self, history: History) -> None:
+    def add_history(self, history: History) -> None:
         self.found += find_batch_incidents(history, self._of)
-        self._dead.take(history)
+        self._dead.add_history(history)
 
-    def settled(self) -> list[Incident]:
+    def list_incidents(self) -> list[Incident]:
         """The incidents, with all that is known of the services by now."""
-        return excuse_dead_services(self.found, self._dead.requests())
+        return mark_censored_incidents(self.found, self._dead.find_affected_requests())
 
-    def result(self, run_trials: Collection[str] = ()) -> Mttr:
+    def compute_mttr(self, run_trials: Collection[str] = ()) -> Mttr:
         """The recoveries. `run_trials`: the trials of the run. Where the agent's log was cut, the manager's tells of
         faults
         in later ones, and nobody of how they went on; those are left out. Empty: the run's trials are not known."""
         trials = frozenset(run_trials)
-        incidents = sorted((entry for entry in self.settled() if not trials or entry.trial in trials), key=order_key)
+        incidents = sorted(
+            (entry for entry in self.list_incidents() if not trials or entry.trial in trials), key=time_order_key
+        )
         faults: dict[str, list[Incident]] = defaultdict(list)
         places: dict[tuple[str, str], list[Incident]] = defaultdict(list)
         for incident in incidents:
@@ -122,7 +124,7 @@ class _TimedIncident(Protocol):
     def censored(self) -> bool: ...
 
 
-def build_spells(incidents: Sequence[_TimedIncident]) -> list[Spell]:
+def to_censored_durations(incidents: Sequence[_TimedIncident]) -> list[Spell]:
     """The durations for the curve. One that never recovers lasts as long as the longest of all."""
     longest_s = max((incident.duration_s for incident in incidents), default=0.0)
     return [
@@ -143,7 +145,7 @@ def summarize_recovery(incidents: Sequence[Incident]) -> Recovery:
         for incident in compress(incidents, recovered_flags)
         if (after_s := incident.since_notice_s) is not None
     ]  # fmt: skip
-    curve = kaplan_meier(build_spells(incidents), trial_keys) if len(incidents) >= ENOUGH else None
+    curve = kaplan_meier(to_censored_durations(incidents), trial_keys) if len(incidents) >= ENOUGH else None
     return Recovery(
         n=len(incidents),
         retry=counts[Ending.RETRY],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from chaoslab.analysis.measures.errors import ENDS
-from chaoslab.analysis.verdict.traits import describe_unusable, find_layer
+from chaoslab.analysis.verdict.traits import describe_unusable_reply, find_fault_layer
 from chaoslab.base.identity import canonical
 from chaoslab.core import events
 from chaoslab.record.history import History, Place
@@ -74,41 +74,41 @@ class FurtherAttempt:
     wait_s: float
 
 
-def collect_facts(history: History) -> dict[str | None, Noticed]:
+def collect_noticed_facts(history: History) -> dict[str | None, Noticed]:
     """The facts of each trial of whole ones."""
     names_by_fact: defaultdict[str | None, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     flags: defaultdict[str | None, dict[str, bool]] = defaultdict(dict)
-    if faults_by_place := _witnessed_faults(history):
-        for name, attempts in _attempts_by_fact(history, faults_by_place).items():
+    if faults_by_place := _faults_by_attempt(history):
+        for name, attempts in _find_attempts_by_fact(history, faults_by_place).items():
             for at in attempts:
                 names_by_fact[at[0]][name].update(faults_by_place.get(at, ()))
         for trial, fault in _find_trusted_replies(history):
             names_by_fact[trial]["taken"].add(fault)
     attempt_counts: dict[str | None, int] = {}
-    dropped = Counter([at[:3] for at in history.given_up])
-    for _, call, at in history.placed(events.CallFinished):
+    dropped = Counter([at[:3] for at in history.given_up_attempts])
+    for _, call, at in history.find_attempt_events(events.CallFinished):
         number = call.attempt - dropped[at[:3]] if dropped else call.attempt
         if number > attempt_counts.get(at[0], 0):
             attempt_counts[at[0]] = number
     for (trial, target), times in Counter(
-        [(record.trial, e.target) for record, e in history.of(events.Effect)]
+        [(record.trial, e.target) for record, e in history.find_events(events.Effect)]
     ).items():
         if times > 1:
             names_by_fact[trial]["repeated"].add(target)
-    for record, scheduled in history.of(events.FaultScheduled):
+    for record, scheduled in history.find_events(events.FaultScheduled):
         names_by_fact[record.trial]["drawn"].add(scheduled.fault)
-    for record, end in history.of(events.PromptFinished):
+    for record, end in history.find_events(events.PromptFinished):
         flags[record.trial] |= {
             "silent": not end.answer.strip(), "ended_ok": end.status == "ok", "raised": end.error_type == "agent",
         }  # fmt: skip
-    for record, attempt in history.of(events.PromptAttempt):
+    for record, attempt in history.find_events(events.PromptAttempt):
         if attempt.error_type == "empty":
             flags[record.trial]["empty"] = True
     for kind in (events.ValuesDrawn, events.FaultsOff):
-        for record, _ in history.of(kind):
+        for record, _ in history.find_events(kind):
             flags[record.trial]["unlike"] = True
     missed: defaultdict[str | None, list[tuple[str, str, int, int]]] = defaultdict(list)
-    for record, plan in history.of(events.FaultUnreached):
+    for record, plan in history.find_events(events.FaultUnreached):
         if plan.request > plan.made:
             missed[record.trial].append((plan.injection, plan.target, plan.request, plan.made))
     facts_by_trial: dict[str | None, Noticed] = {}
@@ -121,22 +121,22 @@ def collect_facts(history: History) -> dict[str | None, Noticed]:
     return facts_by_trial
 
 
-def _witnessed_faults(history: History) -> dict[Place, list[str]]:
+def _faults_by_attempt(history: History) -> dict[Place, list[str]]:
     """The faults that were witnessed at each attempt."""
     faults_by_place: dict[Place, list[str]] = {}
-    for _, event, at in history.placed(events.FaultWitnessed):
+    for _, event, at in history.find_attempt_events(events.FaultWitnessed):
         faults_by_place.setdefault(at, []).append(event.fault)
     return faults_by_place
 
 
-def _attempts_by_fact(history: History, faults_by_place: dict[Place, list[str]]) -> dict[str, Iterable[Place]]:
+def _find_attempts_by_fact(history: History, faults_by_place: dict[Place, list[str]]) -> dict[str, Iterable[Place]]:
     """The attempts that show each of these facts."""
     dropped, ends, retry_after = (
-        history.given_up,
-        history.placed(events.CallFinished),
-        _stated_retry_after(history, faults_by_place),
+        history.given_up_attempts,
+        history.find_attempt_events(events.CallFinished),
+        _find_stated_retry_after(history, faults_by_place),
     )
-    further = find_further_attempts(history)
+    further = find_retry_attempts(history)
     last = {at[:3]: (call, at) for _, call, at in ends}
     return {
         "failed": [
@@ -144,7 +144,7 @@ def _attempts_by_fact(history: History, faults_by_place: dict[Place, list[str]])
             for _, call, at in ends
             if at in faults_by_place
             and at not in dropped
-            and (not call.ok or any(map(describe_unusable, faults_by_place[at])))
+            and (not call.ok or any(map(describe_unusable_reply, faults_by_place[at])))
         ],
         "early": [
             further_attempt.at
@@ -155,25 +155,29 @@ def _attempts_by_fact(history: History, faults_by_place: dict[Place, list[str]])
             further_attempt.at
             for further_attempt in further
             if further_attempt.wait_s < AT_ONCE_S
-            and is_transient(further_attempt.before)
+            and is_transient_failure(further_attempt.before)
             and further_attempt.before.error != "timed_out"
         ],
-        "refused": [further_attempt.at for further_attempt in further if is_refused_for_good(further_attempt.before)],
-        "untried": [at for call, at in last.values() if call.attempt == 1 and not call.ok and is_transient(call)],
+        "refused": [further_attempt.at for further_attempt in further if is_permanent_refusal(further_attempt.before)],
+        "untried": [
+            at for call, at in last.values() if call.attempt == 1 and not call.ok and is_transient_failure(call)
+        ],
         "waited": [
             at for _, call, at in ends if not call.ok and call.error == "timed_out" and call.duration_s > LONG_S
         ],
     }
 
 
-def _stated_retry_after(history: History, faults_by_place: dict[Place, list[str]]) -> dict[Place, float]:
+def _find_stated_retry_after(history: History, faults_by_place: dict[Place, list[str]]) -> dict[Place, float]:
     """The seconds of Retry-After that a witnessed fault stated, by attempt."""
     waits: dict[Place, float] = {}
     witnessed = None
-    for _, e, at in history.placed(events.FaultScheduled):
+    for _, e, at in history.find_attempt_events(events.FaultScheduled):
         wait_s = e.params.get("retry_after_s") if at in faults_by_place else None
         if isinstance(wait_s, int | float) and wait_s > 0:
-            witnessed = witnessed or {(at, e.fault, e.injection) for _, e, at in history.placed(events.FaultWitnessed)}
+            witnessed = witnessed or {
+                (at, e.fault, e.injection) for _, e, at in history.find_attempt_events(events.FaultWitnessed)
+            }
             if (at, e.fault, e.injection) in witnessed:
                 waits[at] = float(wait_s)
     return waits
@@ -181,25 +185,29 @@ def _stated_retry_after(history: History, faults_by_place: dict[Place, list[str]
 
 def _find_trusted_replies(history: History) -> Iterable[tuple[str | None, str]]:
     """The trials with each fault whose reply was taken for right."""
-    last = {at[:3]: call for _, call, at in history.placed(events.CallFinished)}
+    last = {at[:3]: call for _, call, at in history.find_attempt_events(events.CallFinished)}
     trusted = []
-    for _, event, at in history.placed(events.FaultWitnessed):
+    for _, event, at in history.find_attempt_events(events.FaultWitnessed):
         call = last.get(at[:3])
         if call is None or call.attempt != event.attempt:
             continue
         of_success = call.status is not None and call.status < 400
-        if call.ok or find_layer(event.fault) == "stream" or (of_success and describe_unusable(event.fault)):
+        if (
+            call.ok
+            or find_fault_layer(event.fault) == "stream"
+            or (of_success and describe_unusable_reply(event.fault))
+        ):
             trusted.append((at, event.fault))
-    asked_again = _find_reasked(history, {at[0] for at, _ in trusted}) if trusted else ()
+    asked_again = _find_repeated_requests(history, {at[0] for at, _ in trusted}) if trusted else ()
     return [(at[0], fault) for at, fault in trusted if at[:3] not in asked_again]
 
 
-def _find_reasked(history: History, trials: set[str | None]) -> set[tuple[str | None, str, int]]:
+def _find_repeated_requests(history: History, trials: set[str | None]) -> set[tuple[str | None, str, int]]:
     """The requests of these trials after which the same call was made again as another request, since they had been
     answered."""
     requests: set[tuple[str | None, str, int]] = set()
     last: dict[tuple[str | None, str, str], int] = {}
-    for record, event in history.of(events.CallStarted):
+    for record, event in history.find_events(events.CallStarted):
         if record.trial in trials:
             call_key = (record.trial, event.target, canonical([event.tool, event.arguments]))
             if (earlier := last.get(call_key, event.request)) < event.request:
@@ -208,14 +216,16 @@ def _find_reasked(history: History, trials: set[str | None]) -> set[tuple[str | 
     return requests
 
 
-def find_further_attempts(history: History) -> list[FurtherAttempt]:
+def find_retry_attempts(history: History) -> list[FurtherAttempt]:
     """Every attempt that began after the attempt before it had failed, in the order of time. A fallback goes elsewhere,
     so it is none, nor is an attempt after one that was given up."""
-    further = [(record, event) for record, event in history.of(events.CallStarted) if event.attempt > 1]
+    further = [(record, event) for record, event in history.find_events(events.CallStarted) if event.attempt > 1]
     if not further:
         return []
-    fallbacks, dropped = {at for _, _, at in history.placed(events.Fallback)}, history.given_up
-    ends = {at: (record.t, e) for record, e, at in history.placed(events.CallFinished) if at not in dropped}
+    fallbacks, dropped = {at for _, _, at in history.find_attempt_events(events.Fallback)}, history.given_up_attempts
+    ends = {
+        at: (record.t, e) for record, e, at in history.find_attempt_events(events.CallFinished) if at not in dropped
+    }
     retried = []
     for record, event in further:
         previous = (record.trial, event.target, event.request, event.attempt - 1)
@@ -226,13 +236,13 @@ def find_further_attempts(history: History) -> list[FurtherAttempt]:
     return retried
 
 
-def is_transient(call: events.CallFinished) -> bool:
+def is_transient_failure(call: events.CallFinished) -> bool:
     """True for an end without a reply, 429 and 5xx: the same call may succeed later."""
     if call.status is None:
         return call.error in ENDS
     return call.status == 429 or call.status >= 500
 
 
-def is_refused_for_good(call: events.CallFinished) -> bool:
+def is_permanent_refusal(call: events.CallFinished) -> bool:
     """True for a 4xx that the same call meets again."""
     return call.status is not None and 400 <= call.status < 500 and call.status not in TRANSIENT_STATUSES

@@ -16,35 +16,35 @@ class Quantiles:
         self.longest = -math.inf
         self._values = array("d")
         self._ranked = True
-        self.add([*values])
+        self.add_values([*values])
 
     @classmethod
-    def build(cls, *others: Quantiles) -> Quantiles:
+    def merge(cls, *others: Quantiles) -> Quantiles:
         """Those of all values of some others."""
         merged = cls()
         for quantiles in others:
-            merged.add(quantiles._values)
+            merged.add_values(quantiles._values)
         return merged
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __repr__(self) -> str:
-        return f"Quantiles(n={len(self)}, {[self.at(share / 4) for share in range(5)] if self else 'no value'})"
+        return f"Quantiles(n={len(self)}, {[self.value_at(share / 4) for share in range(5)] if self else 'no value'})"
 
     def __eq__(self, second: object) -> bool:
         return isinstance(second, Quantiles) and sorted(self._values) == sorted(second._values)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def add(self, values: Sequence[float]) -> None:
+    def add_values(self, values: Sequence[float]) -> None:
         """Takes values, of which none is NaN."""
         if values:
             self.longest = max(self.longest, max(values))
             self._values.extend(values)
             self._ranked = False
 
-    def at(self, share: float) -> float:
+    def value_at(self, share: float) -> float:
         """The value at a share from 0 to 1. There has to be one."""
         if not self._ranked:
             self._values, self._ranked = array("d", sorted(self._values)), True

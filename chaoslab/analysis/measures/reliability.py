@@ -1,4 +1,4 @@
-"""Reliability: the share of trials that ended well, the nines that are proven, error budgets, MTBF and one score.
+"""Reliability: the share of trials that ended well, the nines that are proven, error budgets and MTBF.
 
 `standing.py` says which trials ended well. Those that allow no conclusion are left out.
 
@@ -12,23 +12,25 @@
 - *MTBF*: the time of the judged trials over the number that ended badly. Without one, the time is only known to be
   longer than a lower bound at 95 %, time / −ln 0.05, if failures come at a constant rate. Neither is known of trials
   that took no time, as those of functions do in the virtual world.
-- *Score*: BalaganAgent's weights over availability, error handling, latency and recovery, each from 0 to 1. A part
-  without data is left out, and the weights of the others are scaled to a sum of 1.
 """
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
-from chaoslab.analysis.measures.intervals import H, Rate, count_by_prompt, lower_bound, rate_flags, rate_shares
-from chaoslab.analysis.measures.mttr import Recovery
-from chaoslab.analysis.measures.trials import Comparison, TrialFigures, TrialTable
-from chaoslab.analysis.verdict.standing import Count, Standing, Standings
+from chaoslab.analysis.measures.intervals import (
+    H,
+    Rate,
+    compute_flag_rate,
+    compute_pooled_rate,
+    count_by_prompt,
+    rate_lower_bound,
+)
+from chaoslab.analysis.measures.trials import TrialFigures, TrialTable
+from chaoslab.analysis.verdict.standing import Standing, StandingCount, Standings
 
 OBJECTIVES = (0.9, 0.95, 0.99, 0.999)
 """The objectives (SLOs) whose budgets are told: the share of trials that should end well."""
-WEIGHTS = {"availability": 0.30, "error handling": 0.25, "latency": 0.20, "recovery": 0.15}
 ONE_SIDED = 0.05
 NINES_MAX = 9
 
@@ -55,7 +57,7 @@ class Reliability:
     `next_needs`: the trials of one prompt, or the prompts if there are several, all of which end well, that would prove
     one nine more. `busy_s`: the time of the
     judged trials in their world. `mtbf_s`: None without a bad trial, and then `mtbf_least_s` is known; both are None
-    without any time. `score`: from 0 to 1; `parts`: those in it.
+    without any time.
     """
 
     available: Rate
@@ -67,41 +69,31 @@ class Reliability:
     busy_s: float
     mtbf_s: float | None
     mtbf_least_s: float | None
-    score: float
-    parts: Mapping[str, float]
 
 
-def compute_reliability(trials: TrialTable, standings: Standings, recovered: Recovery | None) -> Reliability | None:
-    """The reliability over these trials. `recovered`: None if it is not known."""
-    trial_standings = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
-    count = Count.build(trial_standings)
+def compute_reliability(trials: TrialTable, standings: Standings) -> Reliability | None:
+    """The reliability over these trials; None if none was judged."""
+    trial_standings = standings.list_standings(trials.keys, [trial.outcome for trial in trials.rows])
+    count = StandingCount.from_standings(trial_standings)
     judged = [
         (trial, standing is Standing.WELL)
         for trial, standing in zip(trials.rows, trial_standings, strict=True)
         if standing is not Standing.OPEN
     ]
-    available = _rate_well(judged)
+    available = _compute_well_rate(judged)
     if available is None:
         return None
     busy_s = math.fsum(trial.took_s for trial, _ in judged if trial.took_s is not None)
     failed = count.bad
     # An open trial proves nothing, so it may have ended badly.
-    prompts = [trial.asked for trial in trials.rows]
+    prompts = [trial.prompt_text for trial in trials.rows]
     counts = count_by_prompt((standing is Standing.WELL for standing in trial_standings), prompts)
-    proven = lower_bound([*counts.values()], ONE_SIDED)
-    least = rate_shares([*counts.values()])
-    most = rate_flags((standing is not Standing.BAD for standing in trial_standings), prompts)
+    proven = rate_lower_bound([*counts.values()], ONE_SIDED)
+    least = compute_pooled_rate([*counts.values()])
+    most = compute_flag_rate((standing is not Standing.BAD for standing in trial_standings), prompts)
     bounds = (least, most) if least is not None and most is not None else None
     nines = count_nines(proven)
-    of_handled = _rate_well([judged_trial for judged_trial in judged if judged_trial[0].met])
-    swiftness = _mean_swiftness(beside for _, beside in trials.beside_calm if beside is not None)
-    parts = {
-        "availability": available.value,
-        "error handling": None if of_handled is None else of_handled.value,
-        "latency": swiftness,
-        "recovery": recovered.recovered / recovered.n if recovered is not None and recovered.n else None,
-    }
-    known_parts = {name: value for name, value in parts.items() if value is not None}
+    of_handled = _compute_well_rate([judged_trial for judged_trial in judged if judged_trial[0].met])
     return Reliability(
         available=available,
         handled=of_handled,
@@ -112,25 +104,22 @@ def compute_reliability(trials: TrialTable, standings: Standings, recovered: Rec
         busy_s=busy_s,
         mtbf_s=busy_s / failed if failed and busy_s else None,
         mtbf_least_s=busy_s / -math.log(ONE_SIDED) if busy_s and not failed else None,
-        score=sum(WEIGHTS[name] * value for name, value in known_parts.items())
-        / sum(WEIGHTS[name] for name in known_parts),
-        parts=known_parts,
     )
 
 
-def rate_judged(standings: Iterable[Standing], prompts: Iterable[Hashable]) -> Rate | None:
+def compute_ended_well_rate(standings: Iterable[Standing], prompts: Iterable[Hashable]) -> Rate | None:
     """The rate of well trials among the judged; None if none was judged. `prompts`: that of each standing."""
-    return rate_shares([*count_judged_by_prompt(standings, prompts).values()])
+    return compute_pooled_rate([*count_well_by_prompt(standings, prompts).values()])
 
 
-def count_judged_by_prompt(standings: Iterable[Standing], prompts: Iterable[H]) -> dict[H, tuple[int, int]]:
+def count_well_by_prompt(standings: Iterable[Standing], prompts: Iterable[H]) -> dict[H, tuple[int, int]]:
     """By prompt, the trials that ended well and those that were judged. `prompts`: that of each standing."""
     judged = [pair for pair in zip(standings, prompts, strict=True) if pair[0] is not Standing.OPEN]
     return count_by_prompt((standing is Standing.WELL for standing, _ in judged), (prompt for _, prompt in judged))
 
 
-def _rate_well(judged: Sequence[tuple[TrialFigures, bool]]) -> Rate | None:
-    return rate_flags((well for _, well in judged), (trial.asked for trial, _ in judged))
+def _compute_well_rate(judged: Sequence[tuple[TrialFigures, bool]]) -> Rate | None:
+    return compute_flag_rate((well for _, well in judged), (trial.prompt_text for trial, _ in judged))
 
 
 def count_nines(share: float) -> int:
@@ -150,13 +139,3 @@ def compute_error_budget(objective: float, well: Rate, bounds: tuple[Rate, Rate]
     least, most = bounds or (well, well)
     is_kept = True if least.interval.low >= objective else False if most.interval.high < objective else None
     return ErrorBudget(objective, allowed, failed, max(0.0, allowed - failed) / allowed, failed / allowed, is_kept)
-
-
-def _mean_swiftness(comparisons: Iterable[Comparison]) -> float | None:
-    """The mean over the trials of the time without faults over their own, at most 1; None without any."""
-    shares = [
-        1.0 if comparison.took_s <= comparison.calm_s else comparison.calm_s / comparison.took_s
-        for comparison in comparisons
-        if comparison.took_s is not None and comparison.calm_s is not None
-    ]
-    return fmean(shares) if shares else None

@@ -10,20 +10,25 @@ from pathlib import Path
 from chaoslab.analysis.measures._amplification import Amplification
 from chaoslab.analysis.measures._calls import CallCount, Passed, Spent, Throughput
 from chaoslab.analysis.measures._findings import Findings
-from chaoslab.analysis.measures._grounds import Grounds, Success, summarize_grounds, summarize_success
+from chaoslab.analysis.measures._grounds import Success, VerdictBasisCounts, count_verdict_bases, summarize_success
 from chaoslab.analysis.measures.cost import Costs, compute_costs
-from chaoslab.analysis.measures.errors import ErrorCounts
-from chaoslab.analysis.measures.faults import Damage, Disturbance, FaultCount, InjectionCount, UnexplainedFailure, Unmet
+from chaoslab.analysis.measures.faults import (
+    Disturbance,
+    FaultCount,
+    InjectionCount,
+    UnexplainedFailure,
+    UninjectedDamage,
+    Unmet,
+)
 from chaoslab.analysis.measures.impact import Impacts, compute_impacts
-from chaoslab.analysis.measures.latency import Attempts, StreamTimes, summarize_streams
+from chaoslab.analysis.measures.latency import AttemptDurations, StreamTimes, summarize_streams
 from chaoslab.analysis.measures.mttr import Mttr
-from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
 from chaoslab.analysis.measures.reliability import Reliability, compute_reliability
 from chaoslab.analysis.measures.trials import TrialTable
-from chaoslab.analysis.verdict.guard import Section
+from chaoslab.analysis.verdict.guard import MeasureResult
 from chaoslab.analysis.verdict.standing import Standing, Standings, TrialStandings
 from chaoslab.analysis.verdict.table import Verdict
-from chaoslab.base.garbage import no_garbage
+from chaoslab.base.garbage import pause_collector
 from chaoslab.core.events import RunFinished, RunStarted, Usage
 from chaoslab.record.history import History
 from chaoslab.record.rulings import Rulings
@@ -76,44 +81,42 @@ class RunReport:
     """The standing of each trial: whether it ended well."""
     met: Mapping[str, int]
     """The trials in which a fault was witnessed, with the number of different faults, each at its target."""
-    figures: Section[TrialTable]
+    figures: MeasureResult[TrialTable]
     """Those of each trial."""
-    grounds: Section[Grounds]
-    success: Section[Success]
-    delivered: Section[Delivered]
-    not_met: Section[NotMet]
-    disturbance: Section[Disturbance | None]
-    uninjected: Section[list[UnexplainedFailure]]
-    damage: Section[Damage]
-    impacts: Section[Impacts]
-    recovery: Section[Mttr]
-    calls: Section[CallCount]
-    attempts: Section[Attempts]
-    streamed: Section[StreamTimes | None]
-    usage: Section[Spent | None]
-    budgets: Section[list[Passed]]
-    warnings: Section[list[tuple[str, str]]]
+    grounds: MeasureResult[VerdictBasisCounts]
+    success: MeasureResult[Success]
+    delivered: MeasureResult[Delivered]
+    not_met: MeasureResult[NotMet]
+    disturbance: MeasureResult[Disturbance | None]
+    uninjected: MeasureResult[list[UnexplainedFailure]]
+    damage: MeasureResult[UninjectedDamage]
+    impacts: MeasureResult[Impacts]
+    recovery: MeasureResult[Mttr]
+    calls: MeasureResult[CallCount]
+    attempts: MeasureResult[AttemptDurations]
+    streamed: MeasureResult[StreamTimes | None]
+    usage: MeasureResult[Spent | None]
+    budgets: MeasureResult[list[Passed]]
+    warnings: MeasureResult[list[tuple[str, str]]]
     """The writer and the text of each warning."""
-    throughput: Section[Throughput | None]
-    errors: Section[ErrorCounts]
-    amplification: Section[list[Amplification]]
-    reliability: Section[Reliability | None]
-    recovery_quality: Section[RecoveryQuality | None]
-    costs: Section[Costs | None]
+    throughput: MeasureResult[Throughput | None]
+    amplification: MeasureResult[list[Amplification]]
+    reliability: MeasureResult[Reliability | None]
+    costs: MeasureResult[Costs | None]
 
     @property
-    def outcomes(self) -> dict[str, str]:
+    def outcomes_by_trial(self) -> dict[str, str]:
         """The outcome of each trial, by its key."""
         return {trial: str(verdict.outcome) for trial, verdict in self.verdicts.items()}
 
     @property
-    def lost(self) -> int:
+    def lost_trial_count(self) -> int:
         """The number of trials of which the log has lost lines, those without any line among them."""
         nameless = max(0, self.finished.processed - len(self.trials)) if self.finished is not None else 0
         return len(self.torn) + nameless
 
     @property
-    def untried(self) -> list[str]:
+    def untried_injections(self) -> list[str]:
         """The injections that no attempt was for, if there was none for any; else nothing."""
         injections = self.delivered.value.by_injection
         return (
@@ -123,39 +126,39 @@ class RunReport:
         )
 
     @classmethod
-    @no_garbage()
-    def build(cls, history: History) -> RunReport:
+    @pause_collector()
+    def from_history(cls, history: History) -> RunReport:
         """The report on a run's history."""
         findings = Findings()
-        findings.take(history)
-        return cls._of(findings, history.notes, history.rulings)
+        findings.add_history(history)
+        return cls._from_findings(findings, history.notes, history.rulings)
 
     @classmethod
-    @no_garbage()
-    def read(cls, folder: Path) -> RunReport:
+    @pause_collector()
+    def from_folder(cls, folder: Path) -> RunReport:
         """The report on the run in a folder, read once. The run is not held as a whole, but where its lines are out of
         order or its trials side by side. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log
         cannot be read."""
         stream, findings = TrialStream(folder), Findings()
         try:
             for history in stream:
-                findings.take(history)
+                findings.add_history(history)
         except Unordered:
             # Where trials go side by side there is no cut between them, so the history is taken as a whole.
-            return cls.build(History.read(folder))
-        return cls._of(findings, stream.notes, stream.rulings)
+            return cls.from_history(History.read(folder))
+        return cls._from_findings(findings, stream.notes, stream.rulings)
 
     @classmethod
-    def _of(cls, findings: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
-        findings.end(rulings.by_trial if rulings is not None else ())
-        rulings = rulings.of_whole(findings.torn) if rulings is not None else None
+    def _from_findings(cls, findings: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
+        findings.finalize(rulings.by_trial if rulings is not None else ())
+        rulings = rulings.drop_passes_with_gaps(findings.torn) if rulings is not None else None
         rows, judgeable = findings.rows, findings.stated
         standings = Standings(rulings.by_trial if rulings is not None else {})
         trial_standings = TrialStandings(standings, findings.verdicts)
         finished = findings.finished
         lost_trials = max(0, finished.processed - len(findings.trials)) if finished is not None else 0
-        recovery = findings.recovery.section(lambda measure: measure.result(findings.verdicts))
-        attempts = findings.attempts.section(lambda measure: measure.result())
+        recovery = findings.recovery.build_section(lambda measure: measure.compute_mttr(findings.verdicts))
+        attempts = findings.attempts.build_section(lambda measure: measure.sort_targets())
         return cls(
             name=findings.name,
             started=findings.started,
@@ -165,52 +168,49 @@ class RunReport:
             trials=tuple(findings.trials),
             torn=findings.torn,
             began_t=findings.began_t or 0.0,
-            of_functions=findings.of_functions,
+            of_functions=findings.is_user_agent_run,
             judgeable=judgeable,
-            knows_usage=findings.has(Usage),
+            knows_usage=findings.can_log_event_kind(Usage),
             verdicts=findings.verdicts,
             rulings=rulings,
             standings=trial_standings,
             # a cut log has witnesses of trials that it lacks
             met={trial: len(faults_met) for trial, faults_met in findings.met.items() if trial in findings.verdicts},
-            figures=rows.section(lambda trials: trials),
-            grounds=Section.build(lambda: summarize_grounds(findings.verdicts.values())),
-            success=Section.build(
+            figures=rows.build_section(lambda trials: trials),
+            grounds=MeasureResult.from_measure(lambda: count_verdict_bases(findings.verdicts.values())),
+            success=MeasureResult.from_measure(
                 lambda: summarize_success(
                     [*findings.verdicts.values()],
                     [*trial_standings.values()],
-                    rows.measure.prompts(findings.verdicts),
+                    rows.measure.list_prompt_texts(findings.verdicts),
                     lost=lost_trials,
                 )
             ),
-            delivered=findings.delivery.section(lambda measure: Delivered(measure.by_injection(), measure.by_fault)),
-            not_met=findings.not_met.section(
-                lambda measure: NotMet(measure.result(), findings.delivery.measure.scheduled)
+            delivered=findings.delivery.build_section(
+                lambda measure: Delivered(measure.count_by_injection(), measure.counts_by_fault)
             ),
-            disturbance=findings.disturbances.section(lambda measure: measure.result()),
-            uninjected=findings.uninjected.section(lambda measure: measure.result()),
-            damage=findings.uninjected.section(lambda measure: measure.damage),
-            impacts=rows.section(lambda trials: compute_impacts(trials, standings, damaged=findings.damaged)),
+            not_met=findings.not_met.build_section(
+                lambda measure: NotMet(measure.list_reasons(), findings.delivery.measure.scheduled_count)
+            ),
+            disturbance=findings.disturbances.build_section(lambda measure: measure.build_disturbance()),
+            uninjected=findings.uninjected.build_section(lambda measure: measure.list_failures()),
+            damage=findings.uninjected.build_section(lambda measure: measure.damage),
+            impacts=rows.build_section(
+                lambda trials: compute_impacts(trials, standings, damaged=findings.damaged_trials)
+            ),
             recovery=recovery,
-            calls=findings.calls.section(lambda measure: measure),
+            calls=findings.calls.build_section(lambda measure: measure),
             attempts=attempts,
-            streamed=Section.build(lambda: summarize_streams(attempts.value)),
-            usage=findings.usage.section(lambda measure: measure.result()),
-            budgets=findings.budgets.section(lambda measure: measure.result(setting=not findings.of_functions)),
-            warnings=Section.build(lambda: findings.warnings),
-            throughput=findings.throughput.section(lambda measure: measure.result()),
-            errors=findings.errors.section(lambda measure: measure.result()),
-            amplification=findings.amplification.section(lambda measure: measure.result()),
-            reliability=rows.section(
-                lambda trials: (
-                    # What is left of the stories is no fair sample of recoveries.
-                    compute_reliability(trials, standings, None if findings.left_out else recovery.value.overall)
-                    if judgeable or rulings
-                    else None
-                )
+            streamed=MeasureResult.from_measure(lambda: summarize_streams(attempts.value)),
+            usage=findings.usage.build_section(lambda measure: measure.compute_totals()),
+            budgets=findings.budgets.build_section(
+                lambda measure: measure.list_exceeded_limits(setting=not findings.is_user_agent_run)
             ),
-            recovery_quality=findings.quality.section(
-                lambda measure: measure.result(rows.measure) if judgeable else None
+            warnings=MeasureResult.from_measure(lambda: findings.warnings),
+            throughput=findings.throughput.build_section(lambda measure: measure.compute_throughput()),
+            amplification=findings.amplification.build_section(lambda measure: measure.list_amplifications()),
+            reliability=rows.build_section(
+                lambda trials: compute_reliability(trials, standings) if judgeable or rulings else None
             ),
-            costs=rows.section(compute_costs),
+            costs=rows.build_section(compute_costs),
         )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaoslab.analysis.verdict import traits
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.core import events
-from chaoslab.record.effects import attempt_finder
+from chaoslab.record.effects import make_attempt_finder
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -38,22 +38,24 @@ def build_story(records: Iterable[Record], trial: str) -> Story:
     """The story of that trial."""
     history = History(record for record in records if record.trial == trial)
     story: Story = {}
-    attempt_of = attempt_finder(event for _, event in history.of(events.CallStarted))
+    attempt_of = make_attempt_finder(event for _, event in history.find_events(events.CallStarted))
     for record in history.records:
         event = record.event
         match event:
             case events.CallStarted():
-                _attempt_facts(story, event).update({"tool": event.tool, "arguments": event.arguments})
+                _get_attempt_facts(story, event).update({"tool": event.tool, "arguments": event.arguments})
             case events.CallFinished():
                 end = {"ok": event.ok, "status": event.status, "error": event.error, "via": event.via}
-                _attempt_facts(story, event).update({**end, "rolled": sorted(event.rolled), "replayed": event.replayed})
+                _get_attempt_facts(story, event).update(
+                    {**end, "rolled": sorted(event.rolled), "replayed": event.replayed}
+                )
             case _ if isinstance(event, events.Stage):
                 _add_fault_event(story, event)
             case events.FaultUnreached():
                 key = f"{event.target} {event.request}"
                 story.setdefault(key, {}).setdefault("not reached by", []).append(event.injection)
             case events.Retry() | events.Fallback():
-                _attempt_facts(story, event)[event.kind] = True
+                _get_attempt_facts(story, event)[event.kind] = True
             case events.Budget():
                 story.setdefault("budget", {}).setdefault(event.limit, []).append([event.mode, event.target])
             case events.Effect():
@@ -66,7 +68,7 @@ def build_story(records: Iterable[Record], trial: str) -> Story:
                 story[f"prompt, attempt {event.prompt_attempt}"] = {"status": event.status, "error": event.error_type}
             case events.PromptFinished():
                 story["end"] = {"status": event.status, "error": event.error_type, "answer": event.answer}
-                story["end"]["outcome"] = str(judge(history, trial).outcome)
+                story["end"]["outcome"] = str(judge_trial(history, trial).outcome)
             case _:
                 pass
     return story
@@ -74,7 +76,7 @@ def build_story(records: Iterable[Record], trial: str) -> Story:
 
 def _add_fault_event(story: Story, event: events.Stage) -> None:
     """Adds a fault's event to its place in the story."""
-    fault = _attempt_facts(story, event)["faults"].setdefault(f"{event.fault} of {event.injection}", {"stages": []})
+    fault = _get_attempt_facts(story, event)["faults"].setdefault(f"{event.fault} of {event.injection}", {"stages": []})
     stage = STAGES[type(event)]
     if isinstance(event, events.FaultScheduled):
         fault["params"] = event.params
@@ -83,7 +85,7 @@ def _add_fault_event(story: Story, event: events.Stage) -> None:
     fault["stages"].append(stage)
 
 
-def _attempt_facts(story: Story, event: Any) -> dict[str, Any]:
+def _get_attempt_facts(story: Story, event: Any) -> dict[str, Any]:
     return story.setdefault(_attempt_label(event), {"faults": {}})
 
 
@@ -91,7 +93,7 @@ def _attempt_label(event: Any) -> str:
     return f"{event.target} {event.request}.{event.attempt}"
 
 
-def compare_stories(was: Story, now: Story) -> Difference | None:
+def find_story_difference(was: Story, now: Story) -> Difference | None:
     """The first difference, in the order of the first story; None if there is none."""
     for key, facts in was.items():
         if key not in now:
@@ -124,7 +126,7 @@ def find_first_difference(was: Any, now: Any, path: str = "") -> tuple[str, Any,
     return None if was == now and type(was) is type(now) else (path, was, now)
 
 
-def explain_by_timing(
+def explain_timing_difference(
     records: Iterable[Record], trial: str, difference: Difference, *, tool_s: float, model_s: float
 ) -> str:
     """The reason why the difference is only one of the clock, as part of a line; empty if it is none. A delay within
@@ -139,7 +141,7 @@ def explain_by_timing(
         ):
             continue
         if (
-            traits.closes(event.fault)
+            traits.closes_connection(event.fault)
             and difference.what == "error"
             and {difference.was, difference.now} == {"closed", "reset"}
         ):

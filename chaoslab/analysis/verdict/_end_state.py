@@ -30,40 +30,40 @@ class _StateDifference(NamedTuple):
     now: Any
     kind: FindingKind
 
-    def finding(self, line: tuple[str, int]) -> Finding:
-        location, expected, actual = self.path or "it", _shorten(self.wanted), _shorten(self.now)
+    def to_finding(self, line: tuple[str, int]) -> Finding:
+        location, expected, actual = self.path or "it", _render_short(self.wanted), _render_short(self.now)
         text = f"the state's {location} is {actual} instead of {expected}"
         if self.kind is FindingKind.LOST:
-            before = " as before" if _is_equal(self.was, self.now) else f", which was {_shorten(self.was)},"
+            before = " as before" if _is_equal(self.was, self.now) else f", which was {_render_short(self.was)},"
             text = f"missing: the state's {location} is {actual}{before} instead of {expected}"
         elif self.kind is FindingKind.ORDER:
             text = f"the state's {location} has the right items in another order, {actual} instead of {expected}"
         return Finding(self.kind, text, (line,))
 
 
-def compare(before: Any, right: Any, after: Any, *, line: tuple[str, int]) -> list[Finding]:
+def compare_states(before: Any, right: Any, after: Any, *, line: tuple[str, int]) -> list[Finding]:
     """The places where `after` is not `right`, those first that are not as they were `before`.
 
     All three are JSON values. `line`: the line of the log that holds the state.
     """
     altered, unfinished = list[Finding](), list[Finding]()
-    for difference in _find_differences(before, right, after, "", 0):
+    for difference in _iterate_differences(before, right, after, "", 0):
         bucket = altered if difference.kind is FindingKind.STATE else unfinished
         if len(bucket) < PLACES_MAX:
-            bucket.append(difference.finding(line))
+            bucket.append(difference.to_finding(line))
         if len(altered) == PLACES_MAX:
             break
     return [*altered, *unfinished][:PLACES_MAX]
 
 
-def _find_differences(before: Any, expected: Any, actual: Any, path: str, depth: int) -> Iterator[_StateDifference]:
+def _iterate_differences(before: Any, expected: Any, actual: Any, path: str, depth: int) -> Iterator[_StateDifference]:
     if _is_equal(expected, actual):
         return
     if depth < DEPTH_MAX and isinstance(expected, dict) and isinstance(actual, dict):
         for key in [*expected, *(key for key in actual if key not in expected)]:
             inner_path = f"{path}.{key}" if path else str(key)
             old = before.get(key, _Absent) if isinstance(before, dict) else _Absent
-            yield from _find_differences(
+            yield from _iterate_differences(
                 old, expected.get(key, _Absent), actual.get(key, _Absent), inner_path, depth + 1
             )
     elif depth < DEPTH_MAX and isinstance(expected, list) and isinstance(actual, list):
@@ -74,9 +74,11 @@ def _find_differences(before: Any, expected: Any, actual: Any, path: str, depth:
             return
         for n in range(max(len(expected), len(actual))):
             three = [_item_at(value, n) for value in (before, expected, actual)]
-            yield from _find_differences(three[0], three[1], three[2], f"{path}[{n}]", depth + 1)
+            yield from _iterate_differences(three[0], three[1], three[2], f"{path}[{n}]", depth + 1)
     else:
-        is_undone = _is_equal(before, actual) or (not _holds_name(path) and _is_between(before, expected, actual))
+        is_undone = _is_equal(before, actual) or (
+            not _is_id_field(path) and _is_partial_change(before, expected, actual)
+        )
         yield _StateDifference(path, before, expected, actual, FindingKind.LOST if is_undone else FindingKind.STATE)
 
 
@@ -99,9 +101,9 @@ def _compare_lists(
             or actual_counts[before_name]
             or actual_counts[expected_name]
         )
-        if is_changed and _is_of_one_kind(values):
+        if is_changed and _are_all_dicts_or_lists(values):
             rows.add(n)
-            yield from _find_differences(*values, f"{path}[{n}]", depth + 1)
+            yield from _iterate_differences(*values, f"{path}[{n}]", depth + 1)
     for items, names, fewer, surplus in (
         (actual, spelt_all[2], expected_counts, actual_counts),
         (expected, spelt_all[1], actual_counts, expected_counts),
@@ -120,17 +122,17 @@ def _compare_lists(
                 )
 
 
-def _is_of_one_kind(values: Sequence[Any]) -> bool:
+def _are_all_dicts_or_lists(values: Sequence[Any]) -> bool:
     return all(isinstance(value, dict) for value in values) or all(isinstance(value, list) for value in values)
 
 
-def _holds_name(path: str) -> bool:
+def _is_id_field(path: str) -> bool:
     """True if a place holds a name: an id is another one, however near its number is."""
     key = path.rpartition(".")[2].partition("[")[0]
     return key.lower() in ("id", "ids") or key.endswith(("_id", "Id", "ID"))
 
 
-def _is_between(before: Any, expected: Any, actual: Any) -> bool:
+def _is_partial_change(before: Any, expected: Any, actual: Any) -> bool:
     """True if a value lies on the way from the one before to the right one: a part was done, and nothing else. Of a
     text of several lines, such as a file, some lines are done."""
     if all(isinstance(value, str) for value in (before, expected, actual)) and "\n" in expected:
@@ -169,5 +171,5 @@ def _is_equal(left: Any, right: Any) -> bool:
     return left is right or (left is not _Absent and right is not _Absent and are_equal(left, right))
 
 
-def _shorten(value: Any) -> str:
+def _render_short(value: Any) -> str:
     return "nothing" if value is _Absent else render_brief(value, SHOWN)

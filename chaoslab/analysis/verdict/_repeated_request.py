@@ -16,12 +16,12 @@ from itertools import pairwise
 from typing import Any
 
 from chaoslab.analysis.verdict import ledger, traits
-from chaoslab.analysis.verdict.ledger import Finding, FindingKind, RecordedEffect, Rules, describe_times
-from chaoslab.analysis.verdict.seen import TrialEvents, line_key
-from chaoslab.base.alike import Span, read_moments, spell_canonically
+from chaoslab.analysis.verdict.ledger import EffectRules, Finding, FindingKind, RecordedEffect, describe_times
+from chaoslab.analysis.verdict.seen import TrialEvents, log_line_key
+from chaoslab.base.alike import TrialTimeSpan, parse_moments, spell_canonically
 from chaoslab.base.identity import REPEATABLE, TOGETHER_S, is_idempotency_key
 from chaoslab.core import events
-from chaoslab.record.effects import AttemptPlace, attempt_finder, find_distinct_effects
+from chaoslab.record.effects import AttemptPlace, find_distinct_effects, make_attempt_finder
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 
@@ -34,9 +34,23 @@ _RANDOM = re.compile(
 )
 """A UUID, a ULID or a long number in base 16: an id that nobody counts."""
 _REQUEST_ID_FIELDS = frozenset(
-    ("id", "uuid", "guid", "requestid", "clientrequestid", "correlationid", "traceid", "spanid", "nonce", "clienttoken",
-     "requesttoken", "operationid", "messageid", "deduplicationid")
-)  # fmt: skip
+    (
+        "id",
+        "uuid",
+        "guid",
+        "requestid",
+        "clientrequestid",
+        "correlationid",
+        "traceid",
+        "spanid",
+        "nonce",
+        "clienttoken",
+        "requesttoken",
+        "operationid",
+        "messageid",
+        "deduplicationid",
+    )
+)
 """The fields, without case and signs, in which a request is named and no thing that it is about."""
 _TAKES_BACK = re.compile(r"cancel|delete|undo|revoke|void|revert|remove|roll_?back|reverse", re.I)
 _NEW_ID = re.compile(r'"(?:id|uuid|\w+_id|\w+Id|\w*reference|\w*number)"\s*:\s*("[^"]+"|\d+)')
@@ -58,44 +72,46 @@ class _AttributedEffect:
     at: AttemptPlace
 
 
-def find_repeated_requests(trial_events: TrialEvents, history: History, rules: Rules) -> list[Finding]:
+def find_repeated_requests(trial_events: TrialEvents, history: History, rules: EffectRules) -> list[Finding]:
     """The requests that took effect more than once after a fault took the reply to one of them. One that a later effect
     takes back, or that its service answers as a repeat, is none; nor is one that its caller repeats after a good reply
     too, such as a heartbeat."""
-    if not trial_events.of(events.FaultWitnessed) or len(trial_events.of(events.Effect)) < 2:
+    if not trial_events.find_events(events.FaultWitnessed) or len(trial_events.find_events(events.Effect)) < 2:
         return []
-    effects = ledger.net_effects((), find_distinct_effects(trial_events.of(events.Effect)), rules)
+    effects = ledger.compute_net_effects((), find_distinct_effects(trial_events.find_events(events.Effect)), rules)
     names = [pair[1].effect for pair in effects]
     taken_back = [nth for nth, name in enumerate(names) if _TAKES_BACK.search(name)]
-    calls = _Calls(trial_events, history)
+    calls = _TrialCalls(trial_events, history)
     groups: dict[str, list[_AttributedEffect]] = {}
-    for key, entry in _repeatable_effects(trial_events, effects, calls):
+    for key, entry in _iterate_repeatable_effects(trial_events, effects, calls):
         groups.setdefault(key, []).append(entry)
     repeated_groups = (group for group in groups.values() if len(group) > 1)
     return [
         finding
         for group in repeated_groups
-        if (finding := _make_finding(_select_same_request(trial_events, group, calls), calls, taken_back))
+        if (finding := _build_repeat_finding(_drop_unrelated_effects(trial_events, group, calls), calls, taken_back))
     ]
 
 
-class _Calls:
+class _TrialCalls:
     """The ends of a trial's calls and the faults that their callers met, by the places of the attempts."""
 
     def __init__(self, trial_events: TrialEvents, history: History) -> None:
-        trial = trial_events.of(events.PromptStarted)[0][0].trial
+        trial = trial_events.find_events(events.PromptStarted)[0][0].trial
         self.began_s = {
-            _attempt_place(event): record.t for record, event in history.of(events.CallStarted, trial=trial)
+            _attempt_place(event): record.t for record, event in history.find_events(events.CallStarted, trial=trial)
         }
-        self.ends = {_attempt_place(event): event for _, event in trial_events.calls()}
-        self.met = {_attempt_place(event): (record, event) for record, event in trial_events.of(events.FaultWitnessed)}
-        self.attempt_of = attempt_finder(self.ends.values())
+        self.ends = {_attempt_place(event): event for _, event in trial_events.list_call_ends()}
+        self.met = {
+            _attempt_place(event): (record, event) for record, event in trial_events.find_events(events.FaultWitnessed)
+        }
+        self.attempt_of = make_attempt_finder(self.ends.values())
 
-    def answered(self, at: AttemptPlace) -> bool:
+    def has_right_reply(self, at: AttemptPlace) -> bool:
         """True if the caller got the right reply."""
         return at in self.ends and self.ends[at].ok
 
-    def follows(self, later: AttemptPlace, earlier: AttemptPlace) -> bool:
+    def is_retry_of(self, later: AttemptPlace, earlier: AttemptPlace) -> bool:
         """True if an attempt was made because the earlier one gave no reply: it began when that one had ended, or it
         asks again for what is still under way. Equal requests that are made together are no repeats."""
         if later == earlier:  # the fault itself delivered it twice
@@ -107,7 +123,7 @@ class _Calls:
         # Its end may be noted later than what its caller does next, so only its duration tells when it ended.
         return is_retry or (earlier in self.ends and began_s >= first_s + self.ends[earlier].duration_s - SLACK_S)
 
-    def reply(self, entry: _AttributedEffect) -> tuple[int, str]:
+    def get_service_reply(self, entry: _AttributedEffect) -> tuple[int, str]:
         """The status and the start of the service's own reply to the request."""
         if entry.effect.reply:
             return int(entry.effect.reply["status"]), str(entry.effect.reply["body"])[: events.REPLY_MAX]
@@ -122,12 +138,12 @@ def _attempt_place(event: events.AttemptEvent) -> AttemptPlace:
     return event.target, event.request, event.attempt
 
 
-def _repeatable_effects(
-    trial_events: TrialEvents, effects: Sequence[RecordedEffect], calls: _Calls
+def _iterate_repeatable_effects(
+    trial_events: TrialEvents, effects: Sequence[RecordedEffect], calls: _TrialCalls
 ) -> Iterator[tuple[str, _AttributedEffect]]:
     """Each effect whose repetition would be one more, under a text that only equal requests share: the same request but
     for times and the ids that its caller makes."""
-    span = _trial_span(trial_events)
+    span = _get_trial_time_span(trial_events)
     for nth, (record, effect) in enumerate(effects):
         method, _, path = effect.tool.partition(" ")
         at = calls.attempt_of(effect)
@@ -137,7 +153,7 @@ def _repeatable_effects(
         # The thing that the path names: an id of /orders may be called order_id.
         noun = _normalize_name(path.rpartition("/")[2] or method).removesuffix("s")
         content = _mask_ids(effect.content, {*_REQUEST_ID_FIELDS, f"{noun}id"}, made_ids)
-        content = content if span is None else span.unstamped(content)
+        content = content if span is None else span.replace_moments(content)
         yield (
             spell_canonically([effect.target, effect.tool, effect.effect, content]),
             _AttributedEffect(record, effect, nth, (*made_ids,), at),
@@ -167,41 +183,45 @@ def _normalize_name(name: str) -> str:
     return re.sub(r"\W|_", "", name).lower()
 
 
-def _trial_span(trial_events: TrialEvents) -> Span | None:
+def _get_trial_time_span(trial_events: TrialEvents) -> TrialTimeSpan | None:
     """The time of the trial; None if its beginning cannot be read."""
-    record, _ = trial_events.of(events.PromptStarted)[0]
-    start = next(iter(read_moments(record.ts)), None)
-    last_t = max(effect_record.t for effect_record, _ in trial_events.of(events.Effect))
-    return None if start is None else Span(start - timedelta(seconds=record.t), last_t + SLACK_S)
+    record, _ = trial_events.find_events(events.PromptStarted)[0]
+    start = next(iter(parse_moments(record.ts)), None)
+    last_t = max(effect_record.t for effect_record, _ in trial_events.find_events(events.Effect))
+    return None if start is None else TrialTimeSpan(start - timedelta(seconds=record.t), last_t + SLACK_S)
 
 
-def _select_same_request(
-    trial_events: TrialEvents, group: Sequence[_AttributedEffect], calls: _Calls
+def _drop_unrelated_effects(
+    trial_events: TrialEvents, group: Sequence[_AttributedEffect], calls: _TrialCalls
 ) -> list[_AttributedEffect]:
     """The effects in the order in which they were asked for, without those that are about something else: an id that
     the prompt or a reply to another call shows is one of a thing that was there before."""
     own_places = {entry.at for entry in group}
     if any(entry.made != group[0].made for entry in group):
-        texts = [event.prompt for _, event in trial_events.of(events.PromptStarted)]
+        texts = [event.prompt for _, event in trial_events.find_events(events.PromptStarted)]
         texts += [end.reply for at, end in calls.ends.items() if at not in own_places]
         known_text = "\n".join(texts)
         group = [entry for entry in group if not any(value in known_text for value in entry.made)]
     return sorted(group, key=lambda entry: (entry.at, entry.nth))
 
 
-def _make_finding(group: Sequence[_AttributedEffect], calls: _Calls, taken_back: Sequence[int]) -> Finding | None:
+def _build_repeat_finding(
+    group: Sequence[_AttributedEffect], calls: _TrialCalls, taken_back: Sequence[int]
+) -> Finding | None:
     distinct = list(group[:1])
     for entry in group[1:]:
-        if not _is_answered_as_repeat(calls.reply(distinct[0]), calls.reply(entry), distinct[0], entry):
+        if not _is_answered_as_repeat(
+            calls.get_service_reply(distinct[0]), calls.get_service_reply(entry), distinct[0], entry
+        ):
             distinct.append(entry)
     lost_entry: _AttributedEffect | None = None
     for earlier_entry, later_entry in pairwise(distinct):
         if _has_any_between(taken_back, earlier_entry.nth, later_entry.nth):
             return None
         is_same_request = earlier_entry.at[:2] == later_entry.at[:2]
-        if calls.answered(earlier_entry.at) and not is_same_request:
+        if calls.has_right_reply(earlier_entry.at) and not is_same_request:
             return None  # who asks again after a good reply does so anyway
-        if lost_entry is None and earlier_entry.at in calls.met and calls.follows(later_entry.at, earlier_entry.at):
+        if lost_entry is None and earlier_entry.at in calls.met and calls.is_retry_of(later_entry.at, earlier_entry.at):
             lost_entry = earlier_entry
     if lost_entry is None:
         return None
@@ -210,25 +230,27 @@ def _make_finding(group: Sequence[_AttributedEffect], calls: _Calls, taken_back:
     reason = (
         "it was delivered twice"
         if was_delivered_twice
-        else f"its first reply was {_describe_fate(fault.fault, calls, lost_entry.at)}"
+        else f"its first reply was {_describe_reply_fate(fault.fault, calls, lost_entry.at)}"
     )
     text = f"{lost_entry.effect.effect} took effect {describe_times(len(distinct))}: {reason}"
-    return Finding(FindingKind.DUPLICATE, text, (*(line_key(entry.record) for entry in distinct), line_key(record)))
+    return Finding(
+        FindingKind.DUPLICATE, text, (*(log_line_key(entry.record) for entry in distinct), log_line_key(record))
+    )
 
 
 def _has_any_between(numbers: Sequence[int], first: int, last: int) -> bool:
     return bisect(numbers, max(first, last) - 1) > bisect(numbers, min(first, last))
 
 
-def _describe_fate(fault: str, calls: _Calls, at: AttemptPlace) -> str:
-    if traits.delays(fault):
+def _describe_reply_fate(fault: str, calls: _TrialCalls, at: AttemptPlace) -> str:
+    if traits.can_delay(fault):
         return "late"
-    return "unusable" if traits.leaves(fault) or (at in calls.ends and calls.ends[at].status) else "lost"
+    return "unusable" if traits.get_replacement_kind(fault) or (at in calls.ends and calls.ends[at].status) else "lost"
 
 
 def _is_answered_as_repeat(
     first: tuple[int, str], second: tuple[int, str], first_entry: _AttributedEffect, second_entry: _AttributedEffect
-) -> bool:  # fmt: skip
+) -> bool:
     """True if a service's second reply says that it had done this before: by its status, in words, or by naming the
     thing that the first reply names, which the request does not."""
     (first_status, first_body), (second_status, second_body) = first, second
@@ -239,11 +261,11 @@ def _is_answered_as_repeat(
     if _AGAIN.search(second_body) and not _AGAIN.search(first_body):
         return True
     request_text = spell_canonically([first_entry.effect.content, second_entry.effect.content])
-    new_ids = _new_ids(first_body, request_text)
-    return bool(new_ids) and new_ids == _new_ids(second_body, request_text)
+    new_ids = _find_new_ids(first_body, request_text)
+    return bool(new_ids) and new_ids == _find_new_ids(second_body, request_text)
 
 
-def _new_ids(reply: str, request_text: str) -> set[str]:
+def _find_new_ids(reply: str, request_text: str) -> set[str]:
     """The ids in a reply that are none of the request's."""
     ids: Iterable[str] = _NEW_ID.findall(reply)
     unquoted = reply.strip('"')

@@ -15,25 +15,25 @@ SHOWN_MAX = 3
 """The most data of another session that a reason shows."""
 
 
-def tell_repeats(verdict: Verdict, seen: TrialEvents) -> Verdict:
+def add_user_event_reasons(verdict: Verdict, seen: TrialEvents) -> Verdict:
     """The verdict with what its user did in its reason. An answer that shows another session's data is wrong."""
     reasons = []
-    if repeats := len(seen.of(events.EventRepeated)):
+    if repeats := len(seen.find_events(events.EventRepeated)):
         times = "twice" if repeats == 1 else f"{repeats + 1} times"
         is_doubled = any(finding.kind is FindingKind.DUPLICATE for finding in verdict.evidence)
         reasons.append(f"the same event came {times}" + (", its effect twice" if is_doubled else ""))
-    reasons += [f"the user stopped it at {event.call_name}" for _, event in seen.of(events.UserStopped)]
-    if leaks := list(_find_leaks(seen)):
+    reasons += [f"the user stopped it at {event.call_name}" for _, event in seen.find_events(events.UserStopped)]
+    if leaks := list(_find_session_leaks(seen)):
         if verdict.outcome in (Outcome.CORRECT, Outcome.UNKNOWN):
             verdict = replace(verdict, outcome=Outcome.WRONG, said=Said.WRONG)
         reasons += leaks
     return replace(verdict, why="; ".join([verdict.why, *reasons])) if reasons else verdict
 
 
-def _find_leaks(seen: TrialEvents) -> Iterator[str]:
+def _find_session_leaks(seen: TrialEvents) -> Iterator[str]:
     """The data of a turn that the answer of another one shows, which went on at the same time, in words."""
-    ends = {event.turn: (record.seq, event) for record, event in seen.of(events.TurnFinished)}
-    begins = {event.turn: (record.seq, event) for record, event in seen.of(events.TurnStarted)}
+    ends = {event.turn: (record.seq, event) for record, event in seen.find_events(events.TurnFinished)}
+    begins = {event.turn: (record.seq, event) for record, event in seen.find_events(events.TurnStarted)}
     for turn in begins:
         if turn not in ends or turn + 1 not in ends or begins[turn + 1][0] > ends[turn][0]:
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.core.events import FaultHeldBack, FaultWitnessed, RunStarted
-from chaoslab.core.limits import ends_all
+from chaoslab.core.limits import ends_all_faults
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 
@@ -16,14 +16,14 @@ REASON_MAX = 200
 
 
 @dataclass
-class Exposure:
+class FaultExposure:
     """The trials that had faults to meet, those that met one, and what held faults back."""
 
     planned: int = 0
     met: int = 0
     held: Counter[str] = field(default_factory=Counter)
 
-    def add(self, *, met: bool | None, held: str = "") -> None:
+    def add_trial(self, *, met: bool | None, held: str = "") -> None:
         """Adds a trial. `met`: a fault was witnessed; None if none was planned. `held`: what held faults back in it."""
         if met is None:
             return
@@ -32,19 +32,19 @@ class Exposure:
         if held:
             self.held[held] += 1
 
-    def __add__(self, second: "Exposure") -> "Exposure":
-        return Exposure(self.planned + second.planned, self.met + second.met, self.held + second.held)
+    def __add__(self, second: "FaultExposure") -> "FaultExposure":
+        return FaultExposure(self.planned + second.planned, self.met + second.met, self.held + second.held)
 
     @property
-    def nothing(self) -> str:
+    def no_proof_reason(self) -> str:
         """The reason why the trials prove nothing: no fault was met in any, or faults were held back in more of them
         than may be open; empty if they may prove something, or no fault was planned."""
         if not self.planned or (self.met and self.held.total() <= OPEN_MAX * self.planned):
             return ""
-        return self.held_back or "no trial met a fault"
+        return self.held_back_reasons or "no trial met a fault"
 
     @property
-    def held_back(self) -> str:
+    def held_back_reasons(self) -> str:
         """The reasons why faults were held back, each with its number of trials; empty if nothing did that."""
         if not self.held:
             return ""
@@ -52,10 +52,10 @@ class Exposure:
         return f"faults were held back in {self.held.total()} of {self.planned} trials: {reasons}"[:REASON_MAX]
 
 
-def find_ending_limit(limits: Iterable[str]) -> str:
+def find_stopping_limit(limits: Iterable[str]) -> str:
     """The first of the limits that held faults back which ends all faults, such as a lever that was pulled; empty if
     there is none. One that thins faults out, such as a share, is part of the plan."""
-    return next((limit for limit in limits if ends_all(limit)), "")
+    return next((limit for limit in limits if ends_all_faults(limit)), "")
 
 
 def has_planned_faults(started: RunStarted | None) -> bool:
@@ -65,15 +65,15 @@ def has_planned_faults(started: RunStarted | None) -> bool:
     return False
 
 
-def compute_exposure(history: History) -> Exposure:
+def compute_exposure(history: History) -> FaultExposure:
     """The exposure of the trials of a run, by its log."""
-    exposure = Exposure()
-    if not has_planned_faults(history.first(RunStarted)):
+    exposure = FaultExposure()
+    if not has_planned_faults(history.find_first_event(RunStarted)):
         return exposure
-    faulted = {record.trial for record, _ in history.of(FaultWitnessed)}
+    faulted = {record.trial for record, _ in history.find_events(FaultWitnessed)}
     limits_by_trial: dict[str | None, list[str]] = {}
-    for record, event in history.of(FaultHeldBack):
+    for record, event in history.find_events(FaultHeldBack):
         limits_by_trial.setdefault(record.trial or event.at.trial, []).append(event.limit)
     for trial in history.trials:
-        exposure.add(met=trial in faulted, held=find_ending_limit(limits_by_trial.get(trial, ())))
+        exposure.add_trial(met=trial in faulted, held=find_stopping_limit(limits_by_trial.get(trial, ())))
     return exposure

@@ -1,5 +1,5 @@
-"""A guard around each measure: a measure that raises is unknown, with the reason, and the others go on. `Section` is
-the result of one measure of a run, or the reason for its failure."""
+"""A guard around each measure: a measure that raises is unknown, with the reason, and the others go on. `MeasureResult`
+is the result of one measure of a run, or the reason for its failure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-from chaoslab.base.boundary import let_through
-from chaoslab.base.jsonable import describe_error, line
+from chaoslab.base.boundary import reraise_unless_foreign
+from chaoslab.base.jsonable import describe_error, to_one_line
 
 T_ = TypeVar("T_")
 
@@ -27,12 +27,12 @@ def run_guarded(measure: Callable[[], T_], otherwise: Callable[[str], T_]) -> T_
     except Unknown as error:
         return otherwise(str(error))
     except BaseException as error:  # noqa: BLE001 - a measure may be a plug-in's, and any may have a bug
-        let_through(error)
-        return otherwise(line(describe_error(error), REASON_MAX))
+        reraise_unless_foreign(error)
+        return otherwise(to_one_line(describe_error(error), REASON_MAX))
 
 
 @dataclass(frozen=True)
-class Section(Generic[T_]):
+class MeasureResult(Generic[T_]):
     """One measure of a run. `unknown`: one line with the reason if the measure failed, else empty. A measure without
     data has a value that expresses it (None, an empty list, n of 0); it is not unknown."""
 
@@ -40,9 +40,9 @@ class Section(Generic[T_]):
     unknown: str = ""
 
     @classmethod
-    def build(cls, measure: Callable[[], T_]) -> Section[T_]:
+    def from_measure(cls, measure: Callable[[], T_]) -> MeasureResult[T_]:
         """The result of the measure; unknown if it raises."""
-        return run_guarded(lambda: Section(measure()), lambda reason: Section(None, reason))
+        return run_guarded(lambda: MeasureResult(measure()), lambda reason: MeasureResult(None, reason))
 
     @property
     def value(self) -> T_:

@@ -15,14 +15,14 @@ from typing import Any
 
 from chaoslab.analysis.verdict._matching import (
     NO_RULES,
-    NearWishes,
-    Pairing,
+    EffectPairing,
+    NearExpectedEffects,
     Wish,
-    differing_keys,
-    matches,
-    nearly_matches,
+    list_differing_keys,
+    matches_expected_effect,
+    nearly_matches_expected,
 )
-from chaoslab.analysis.verdict._matching import Rules as Rules
+from chaoslab.analysis.verdict._matching import EffectRules as EffectRules
 from chaoslab.base.alike import are_equal, spell_canonically
 from chaoslab.base.identity import REPEATABLE, is_idempotency_key
 from chaoslab.core.events import Effect
@@ -62,18 +62,18 @@ LINES_MAX = 6
 """The most lines of one writer that a finding shows."""
 
 
-def join_few(numbers: Sequence[int]) -> str:
+def join_first_numbers(numbers: Sequence[int]) -> str:
     """The numbers with commas, the first few of many."""
     ellipsis = " …" if len(numbers) > LINES_MAX else ""
     return ", ".join(map(str, numbers[:LINES_MAX])) + ellipsis
 
 
-def describe_events(history: History, lines: Collection[tuple[str, int]]) -> str:
+def describe_event_positions(history: History, lines: Collection[tuple[str, int]]) -> str:
     """The places of these lines in the history of one trial, as in "events 4, 9 of the trial"; empty if there are none.
     Where many trials share a log, the numbers of a trial's own history are not those of the log's lines."""
     line_set = frozenset(lines)  # a loop shows thousands
     positions = [position for position, record in enumerate(history, 1) if (record.writer, record.seq) in line_set]
-    return f"event{'s' if positions[1:] else ''} {join_few(positions)} of the trial" if positions else ""
+    return f"event{'s' if positions[1:] else ''} {join_first_numbers(positions)} of the trial" if positions else ""
 
 
 _PLACES = re.compile(r" \(events? [\d, …]+ of the trial\)")
@@ -81,8 +81,8 @@ _SAID = re.compile(r"(\bthe answer (?:says|does not say)[^:\"]*: ).*", re.DOTALL
 _BROKEN = re.compile("|".join(rf"\b{status.value} {status.phrase}\b" for status in HTTPStatus if status >= 500))
 
 
-def strip_positions(text: str) -> str:
-    """The text without what differs where trials end alike: the places of `describe_events`, the words that an
+def strip_varying_details(text: str) -> str:
+    """The text without what differs where trials end alike: the places of `describe_event_positions`, the words that an
     answer is quoted with, and which status of 5xx it was."""
     return _BROKEN.sub("5xx", _SAID.sub(r"\1", _PLACES.sub("", text)))
 
@@ -100,7 +100,7 @@ class Finding:
     lines: tuple[tuple[str, int], ...] = ()
 
     @property
-    def where(self) -> str:
+    def lines_text(self) -> str:
         """The lines of the log, as in "messaging.log 4, 9"."""
         return describe_lines(self.lines)
 
@@ -110,7 +110,7 @@ def describe_lines(lines: Iterable[tuple[str, int]]) -> str:
     by_writer: dict[str, list[int]] = {}
     for writer, seq in lines:
         by_writer.setdefault(writer, []).append(seq)
-    return "; ".join(f"{writer}.log {join_few(seqs)}" for writer, seqs in by_writer.items())
+    return "; ".join(f"{writer}.log {join_first_numbers(seqs)}" for writer, seqs in by_writer.items())
 
 
 RecordedEffect = tuple[Record, Effect]
@@ -118,7 +118,7 @@ RecordedEffect = tuple[Record, Effect]
 
 def find_recorded_effects(history: History, trial: str) -> list[RecordedEffect]:
     """The services' effects in a trial with their records; lines with the same request id are one effect."""
-    return find_distinct_effects(history.of(Effect, trial=trial))
+    return find_distinct_effects(history.find_events(Effect, trial=trial))
 
 
 def list_effects(history: History, trial: str) -> list[Effect]:
@@ -126,7 +126,7 @@ def list_effects(history: History, trial: str) -> list[Effect]:
     return [effect for _, effect in find_recorded_effects(history, trial)]
 
 
-def make_wish(effect: Mapping[str, Any]) -> dict[str, Any]:
+def make_expected_effect(effect: Mapping[str, Any]) -> dict[str, Any]:
     """The effect as one that must happen again. A list in it would be a choice of values, so it is wrapped in a
     list."""
     return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
@@ -135,7 +135,9 @@ def make_wish(effect: Mapping[str, Any]) -> dict[str, Any]:
 _REPEATABLE = tuple(f"{method} " for method in REPEATABLE)
 
 
-def net_effects(wishes: Sequence[Wish], effects: Sequence[RecordedEffect], rules: Rules) -> Sequence[RecordedEffect]:
+def compute_net_effects(
+    wishes: Sequence[Wish], effects: Sequence[RecordedEffect], rules: EffectRules
+) -> Sequence[RecordedEffect]:
     """The effects that are left: repeats of idempotent ones, and what was taken back together with what took it back,
     are not."""
     repeatable = rules.spans and any(effect.tool.startswith(_REPEATABLE) for _, effect in effects)
@@ -146,12 +148,12 @@ def net_effects(wishes: Sequence[Wish], effects: Sequence[RecordedEffect], rules
     for pair in effects:
         effect = pair[1]
         if effect.effect in rules.idempotent:
-            spelling = spell_canonically([effect.effect, _effect_content(rules, effect)])
+            spelling = spell_canonically([effect.effect, _normalize_content(rules, effect)])
             if spelling in idempotent_seen:
                 continue
             idempotent_seen.add(spelling)
         counted.append(pair)
-    paired = Pairing(wishes, [effect for _, effect in counted], rules).pairs
+    paired = EffectPairing(wishes, [effect for _, effect in counted], rules).pairs
     standing = _OpenEffects(rules)
     dropped: set[int] = set()
     latest: dict[tuple[str, str], Effect] = {}
@@ -160,10 +162,10 @@ def net_effects(wishes: Sequence[Wish], effects: Sequence[RecordedEffect], rules
         method, _, address = effect.tool.partition(" ")
         previous, latest[effect.target, address] = latest.get((effect.target, address)), effect
         if number not in paired:
-            if previous is not None and method in REPEATABLE and _is_repeat(rules, effect, previous):
+            if previous is not None and method in REPEATABLE and _is_same_effect(rules, effect, previous):
                 dropped.add(number)  # the stamp in it is another one, and it is a repeat yet
                 continue
-            undone_number = standing.take_back(effect)
+            undone_number = standing.pop_undone_effect(effect)
             if undone_number is not None:
                 dropped |= {number, undone_number}
                 continue
@@ -182,7 +184,7 @@ class _ByValue:
 class _OpenEffects:
     """The effects so far that others may take back, and that nothing took back yet."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: EffectRules) -> None:
         self._rules, self._reversible = rules, frozenset(rules.undoes.values())
         self._content: dict[int, dict[str, Any]] = {}
         self._asked: set[int] = set()
@@ -192,22 +194,22 @@ class _OpenEffects:
     def add(self, number: int, effect: Effect, *, asked: bool) -> None:
         if effect.effect not in self._reversible:
             return
-        content = self._content[number] = _effect_content(self._rules, effect)
+        content = self._content[number] = _normalize_content(self._rules, effect)
         self._by_keys.setdefault(effect.effect, {}).setdefault(tuple(sorted(content)), []).append(number)
         if asked:
             self._asked.add(number)
 
-    def take_back(self, effect: Effect) -> int | None:
+    def pop_undone_effect(self, effect: Effect) -> int | None:
         """The latest effect that this one takes back, which stands no more: a surplus one first, else one that was
         asked for. Both have the same values for the parameters that both have."""
         target = self._rules.undoes.get(effect.effect)
         if target is None or target not in self._by_keys:
             return None
-        content, candidates = _effect_content(self._rules, effect), list[tuple[bool, int]]()
+        content, candidates = _normalize_content(self._rules, effect), list[tuple[bool, int]]()
         for keys, numbers in self._by_keys[target].items():
             shared = tuple(key for key in keys if key in content)
             by_value = self._known.setdefault((target, keys, shared), _ByValue())
-            self._read(by_value, numbers, shared)
+            self._index_by_value(by_value, numbers, shared)
             for is_surplus, stack in enumerate(
                 by_value.numbers.get(spell_canonically([content[key] for key in shared]), ())
             ):
@@ -221,7 +223,7 @@ class _OpenEffects:
         del self._content[number]
         return number
 
-    def _read(self, by_value: _ByValue, numbers: Sequence[int], shared: Sequence[str]) -> None:
+    def _index_by_value(self, by_value: _ByValue, numbers: Sequence[int], shared: Sequence[str]) -> None:
         for number in numbers[by_value.read :]:
             if number in self._content:
                 value = spell_canonically([self._content[number][key] for key in shared])
@@ -229,30 +231,30 @@ class _OpenEffects:
         by_value.read = len(numbers)
 
 
-def _effect_content(rules: Rules, effect: Effect) -> dict[str, Any]:
+def _normalize_content(rules: EffectRules, effect: Effect) -> dict[str, Any]:
     """The content of an effect of a trial without its key, with one word for the moments of the trial."""
     without_keys = {key: value for key, value in effect.content.items() if not is_idempotency_key(key)}
-    content: dict[str, Any] = rules.spans[1].unstamped(without_keys) if rules.spans else without_keys
+    content: dict[str, Any] = rules.spans[1].replace_moments(without_keys) if rules.spans else without_keys
     return content
 
 
-def _is_repeat(rules: Rules, left: Effect, right: Effect) -> bool:
+def _is_same_effect(rules: EffectRules, left: Effect, right: Effect) -> bool:
     """True if two effects of a trial are the same. They may be done at two moments."""
-    return left.effect == right.effect and are_equal(_effect_content(rules, left), _effect_content(rules, right))
+    return left.effect == right.effect and are_equal(_normalize_content(rules, left), _normalize_content(rules, right))
 
 
 def compare_effects(
-    wishes: Sequence[Wish], effects_done: Sequence[RecordedEffect], rules: Rules = NO_RULES
+    wishes: Sequence[Wish], effects_done: Sequence[RecordedEffect], rules: EffectRules = NO_RULES
 ) -> list[Finding]:
     """The surplus, altered and lost effects, in this order. Equal texts are one finding with all its lines."""
-    effects_done = net_effects(wishes, effects_done, rules)
+    effects_done = compute_net_effects(wishes, effects_done, rules)
     effects = [effect for _, effect in effects_done]
-    if len(effects) == len(wishes) and all(map(partial(matches, rules), wishes, effects)):
-        return []  # most trials: each wish in its turn
-    pairing = Pairing(wishes, effects, rules)
+    if len(effects) == len(wishes) and all(map(partial(matches_expected_effect, rules), wishes, effects)):
+        return []  # most trials: each stated effect in its turn
+    pairing = EffectPairing(wishes, effects, rules)
     if rules.ordered and len(effects) == len(wishes) == len(pairing.pairs):
-        return _find_out_of_order(effects_done, pairing.pairs)
-    near_wishes, wish_texts = NearWishes(pairing), _WishesByText(pairing)
+        return _find_misordered_effect(effects_done, pairing.pairs)
+    near_wishes, wish_texts = NearExpectedEffects(pairing), _ExpectedByText(pairing)
     lines = [(intern(record.writer), record.seq) for record, _ in effects_done]
     excess: list[Finding] = []
     unasked: dict[tuple[str, str], list[tuple[str, int]]] = {}
@@ -262,20 +264,22 @@ def compare_effects(
         if number in pairing.pairs:
             continue
         text_of_effect = describe_effect(effect.effect, effect.content)
-        wish = pairing.wish_of(number)
+        wish = pairing.find_matching_expected(number)
         if wish is not None:
             if (wish, text_of_effect) not in repeated:
                 repeated.add((wish, text_of_effect))
                 if wish not in repeats:  # findings share them: each of thousands may have thousands
-                    repeats[wish] = tuple(lines[n] for n in pairing.alike(wish))
-                excess.append(_make_duplicate(text_of_effect, pairing.wanted(wish), repeats[wish]))
-        elif (near_wish := near_wishes.take(effect)) is not None:
-            part = _describe_part(wishes[near_wish], effect)
+                    repeats[wish] = tuple(lines[n] for n in pairing.list_matching_effects(wish))
+                excess.append(
+                    _make_duplicate_finding(text_of_effect, pairing.count_equal_expected(wish), repeats[wish])
+                )
+        elif (near_wish := near_wishes.take_nearest_expected(effect)) is not None:
+            part = _describe_missing_lines(wishes[near_wish], effect)
             text = f"{text_of_effect}, but {_describe_difference(rules, wishes[near_wish], effect)}"
             kind = FindingKind.LOST if part else FindingKind.ALTERED
             excess.append(Finding(kind, f"missing: {part} of {text_of_effect}" if part else text, (lines[number],)))
         else:
-            unasked.setdefault((text_of_effect, wish_texts.difference(effect, text_of_effect)), []).append(
+            unasked.setdefault((text_of_effect, wish_texts.describe_difference(effect, text_of_effect)), []).append(
                 lines[number]
             )
     for (text_of_effect, content), shown_lines in unasked.items():
@@ -285,39 +289,39 @@ def compare_effects(
                 FindingKind.PHANTOM, f"{text_of_effect}{times}{content}, which was not asked for", tuple(shown_lines)
             )
         )
-    missing = (wishes[number] for number in near_wishes.left)
+    missing = (wishes[number] for number in near_wishes.remaining_expected)
     excess += [
         Finding(FindingKind.LOST, f"missing: {describe_effect(str(wish.get('effect')), wish)}") for wish in missing
     ]
-    return _merge_equal(excess)
+    return _merge_equal_findings(excess)
 
 
-def _make_duplicate(effect_text: str, expected_count: int, lines: tuple[tuple[str, int], ...]) -> Finding:
+def _make_duplicate_finding(effect_text: str, expected_count: int, lines: tuple[tuple[str, int], ...]) -> Finding:
     instead = f" instead of {describe_times(expected_count)}" if expected_count > 1 else ""
     return Finding(FindingKind.DUPLICATE, f"{effect_text} {describe_times(len(lines))}{instead}", lines)
 
 
-class _WishesByText:
-    """The wishes by their words."""
+class _ExpectedByText:
+    """The stated effects by their words."""
 
-    def __init__(self, pairing: Pairing) -> None:
+    def __init__(self, pairing: EffectPairing) -> None:
         self._rules, self._by_words = pairing.rules, dict[tuple[str, str], list[Wish]]()
         for number, *_ in pairing.wishes.members:
             wish = pairing.stated[number]
             name = str(wish.get("effect"))
             self._by_words.setdefault((name, describe_effect(name, wish)), []).append(wish)
 
-    def difference(self, effect: Effect, effect_text: str) -> str:
+    def describe_difference(self, effect: Effect, effect_text: str) -> str:
         """The content by which an effect that nobody asked for differs from one that was, if both have the same words;
         else empty."""
         for wish in self._by_words.get((effect.effect, effect_text), ()):
-            if nearly_matches(self._rules, wish, effect):
-                key = differing_keys(self._rules, wish, effect)[0]
-                return f" with the {key} {_show_value(effect.content.get(key))}"
+            if nearly_matches_expected(self._rules, wish, effect):
+                key = list_differing_keys(self._rules, wish, effect)[0]
+                return f" with the {key} {_quote_value(effect.content.get(key))}"
         return ""
 
 
-def _find_out_of_order(effects: Sequence[RecordedEffect], pairs: Mapping[int, int]) -> list[Finding]:
+def _find_misordered_effect(effects: Sequence[RecordedEffect], pairs: Mapping[int, int]) -> list[Finding]:
     """The first effect that happened before one that had to come earlier, as there is one."""
     index = next(number for number in range(len(effects)) if pairs[number] > pairs[number + 1])
     (earlier_record, earlier_effect), (later_record, later_effect) = effects[index], effects[index + 1]
@@ -334,7 +338,7 @@ def _find_out_of_order(effects: Sequence[RecordedEffect], pairs: Mapping[int, in
     ]
 
 
-def _merge_equal(findings: Sequence[Finding]) -> list[Finding]:
+def _merge_equal_findings(findings: Sequence[Finding]) -> list[Finding]:
     if len(findings) < 2:
         return [*findings]
     merged: dict[tuple[FindingKind, str], list[Finding]] = {}
@@ -350,9 +354,11 @@ def _merge_equal(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def find_missing_effects(wishes: Sequence[Wish], effects: Sequence[Effect], rules: Rules = NO_RULES) -> list[Wish]:
-    """The wishes that no effect was paired with."""
-    return [wishes[number] for number in Pairing(wishes, effects, rules).left]
+def find_missing_effects(
+    wishes: Sequence[Wish], effects: Sequence[Effect], rules: EffectRules = NO_RULES
+) -> list[Wish]:
+    """The stated effects that no effect was paired with."""
+    return [wishes[number] for number in EffectPairing(wishes, effects, rules).unpaired_expected]
 
 
 def describe_effect(effect: str, content: Mapping[str, Any]) -> str:
@@ -369,14 +375,14 @@ def describe_times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _describe_difference(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> str:
-    key = differing_keys(rules, wish, effect)[0]
-    return f"its {key} is {_show_value(effect.content.get(key))} instead of {_show_value(wish.get(key))}"
+def _describe_difference(rules: EffectRules, wish: Mapping[str, Any], effect: Effect) -> str:
+    key = list_differing_keys(rules, wish, effect)[0]
+    return f"its {key} is {_quote_value(effect.content.get(key))} instead of {_quote_value(wish.get(key))}"
 
 
-def _describe_part(wish: Mapping[str, Any], effect: Effect) -> str:
-    """The lines of a file's diff that an effect lacks, in words, if it has no other lines than those of its wish; else
-    empty: something else was done."""
+def _describe_missing_lines(wish: Mapping[str, Any], effect: Effect) -> str:
+    """The lines of a file's diff that an effect lacks, in words, if it has no other lines than those of the stated one;
+    else empty: something else was done."""
     wished_lines, effect_lines = (
         Counter(line for line in str(content.get("diff", "")).splitlines() if line[:1] in ("+", "-"))
         for content in (wish, effect.content)
@@ -387,5 +393,5 @@ def _describe_part(wish: Mapping[str, Any], effect: Effect) -> str:
     return f"{(wished_lines - effect_lines).total()} of {wished_lines.total()} changed lines"
 
 
-def _show_value(value: Any) -> str:
+def _quote_value(value: Any) -> str:
     return "nothing" if value is None else repr(str(value)[:SHOWN])

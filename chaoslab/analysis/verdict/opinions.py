@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.analysis.verdict.answer import Question
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.answer import JudgeQuestion
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.table import Basis, Said
 from chaoslab.record.history import History
-from chaoslab.record.spoken import AnswerQuestion, Opinion, Spoken
+from chaoslab.record.spoken import AnswerQuestion, JudgeOpinions, Opinion
 
 Messages = list[dict[str, str]]
 _RULE = (
@@ -34,29 +34,29 @@ _OF_FACTS = '"facts": "yes", "no" or "cannot tell"'
 
 
 @dataclass(frozen=True)
-class Questions(Spoken):
+class QuestionCollector(JudgeOpinions):
     """Collects the questions that a judge would answer, by trial. It takes the place of the replies in a history that
     is judged."""
 
-    by_trial: dict[str, Question] = field(default_factory=dict)
+    by_trial: dict[str, JudgeQuestion] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return True
 
-    def opinion(self, trial: str, question: AnswerQuestion) -> Opinion | None:
-        if isinstance(question, Question) and (question.undone or question.reference is not None):
+    def find_opinion(self, trial: str, question: AnswerQuestion) -> Opinion | None:
+        if isinstance(question, JudgeQuestion) and (question.undone or question.reference is not None):
             self.by_trial[trial] = question
         return None
 
 
-def collect_questions(history: History) -> dict[str, Question]:
+def collect_questions(history: History) -> dict[str, JudgeQuestion]:
     """The question of each trial whose answer nothing certain decides, whatever was said of it before."""
-    collector = Questions()
+    collector = QuestionCollector()
     # The judge goes its usual way, and asks a collector in the place of the replies.
     replies = history.spoken
     history.spoken = collector
     try:
-        trial_verdicts = judge_all(history)
+        trial_verdicts = judge_all_trials(history)
     finally:
         history.spoken = replies
     return {
@@ -64,7 +64,7 @@ def collect_questions(history: History) -> dict[str, Question]:
     }
 
 
-def build_messages(question: Question) -> Messages:
+def build_judge_messages(question: JudgeQuestion) -> Messages:
     """The messages that ask a model."""
     task = question.undone or question.done or (question.prompt,)
     data: dict[str, Any] = {"prompt": question.prompt, "task": [*task], "answer": question.answer}
@@ -75,7 +75,7 @@ def build_messages(question: Question) -> Messages:
     return [{"role": "system", "content": rule}, {"role": "user", "content": json.dumps(data, ensure_ascii=False)}]
 
 
-def read_reply(question: Question, reply: Any) -> Said | None:
+def classify_reply(question: JudgeQuestion, reply: Any) -> Said | None:
     """The sense of the answer by a model's reply; None if the reply is off the form.
 
     An answer that says nothing of what was left undone passes over it. One that denies an effect that was done is

@@ -8,7 +8,7 @@ The key `*` tells it of all effects at once. Any other key is a value, which is 
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from chaoslab.analysis.answers._normal import normal_tokens
+from chaoslab.analysis.answers._normal import tokenize_normalized
 from chaoslab.analysis.verdict.ledger import describe_times
 from chaoslab.analysis.verdict.table import Said
 from chaoslab.base.jsonable import render_brief
@@ -22,7 +22,7 @@ ANY = "*"
 SHOWN = 60
 
 
-def read_by_says(
+def classify_by_says_rules(
     says: Mapping[str, Any],
     twin: Mapping[str, Any] | None,
     wished: Sequence[str],
@@ -97,5 +97,5 @@ def read_by_says(
 
 def _is_same_value(left: Any, right: Any) -> bool:
     if isinstance(left, str) and isinstance(right, str):
-        return normal_tokens(left) == normal_tokens(right)
+        return tokenize_normalized(left) == tokenize_normalized(right)
     return bool(left == right) and isinstance(left, bool) is isinstance(right, bool)

@@ -36,10 +36,29 @@ from chaoslab.record.lines import Record
 E = TypeVar("E", bound=Event)
 
 JUDGED = (
-    AgentDied, AgentResumed, AnswerRead, CallDisturbed, CallFinished, Effect, EndState, EventRepeated, FaultArmed,
-    FaultHealed, FaultHeldBack, FaultInjected, FaultUnreached, FaultWitnessed, GroundLost, PromptAttempt,
-    PromptFinished, PromptStarted, TurnFinished, TurnStarted, TwinReordered, UserStopped,
-)  # fmt: skip
+    AgentDied,
+    AgentResumed,
+    AnswerRead,
+    CallDisturbed,
+    CallFinished,
+    Effect,
+    EndState,
+    EventRepeated,
+    FaultArmed,
+    FaultHealed,
+    FaultHeldBack,
+    FaultInjected,
+    FaultUnreached,
+    FaultWitnessed,
+    GroundLost,
+    PromptAttempt,
+    PromptFinished,
+    PromptStarted,
+    TurnFinished,
+    TurnStarted,
+    TwinReordered,
+    UserStopped,
+)
 """The kinds of events that a verdict depends on."""
 
 
@@ -51,20 +70,20 @@ class TrialEvents:
         self.by_kind: dict[type[Event], list[tuple[Record, Event]]] = {}
         self.trial, self.whole = trial, whole
 
-    def of(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
+    def find_events(self, kind: type[E]) -> Sequence[tuple[Record, E]]:
         """The events of one kind, each with its line's envelope."""
         return self.by_kind.get(kind, ())  # type: ignore[return-value]
 
-    def calls(self) -> Iterable[tuple[Record, CallFinished]]:
+    def list_call_ends(self) -> Iterable[tuple[Record, CallFinished]]:
         """The ends of all calls."""
-        return self.whole.of(CallFinished, trial=self.trial) if self.whole else self.of(CallFinished)
+        return self.whole.find_events(CallFinished, trial=self.trial) if self.whole else self.find_events(CallFinished)
 
-    def first(self, kind: type[E]) -> tuple[Record, E] | None:
-        entries = self.of(kind)
+    def find_first(self, kind: type[E]) -> tuple[Record, E] | None:
+        entries = self.find_events(kind)
         return entries[0] if entries else None
 
 
-def line_key(record: Record) -> tuple[str, int]:
+def log_line_key(record: Record) -> tuple[str, int]:
     """The line of a log that a finding shows."""
     return intern(record.writer), record.seq
 

@@ -32,20 +32,20 @@ class Standing(StrEnum):
 _RULED = {RulingState.PASSED: Standing.WELL, RulingState.FAILED: Standing.BAD, RulingState.INVALID: Standing.OPEN}
 
 
-def stand_by_outcome(outcome: str | None) -> Standing:
+def standing_of_outcome(outcome: str | None) -> Standing:
     """The standing of a trial by its outcome. `outcome`: its name; None if there is no verdict."""
     if outcome is None or outcome in ENDED_OPEN:
         return Standing.OPEN
     return Standing.WELL if outcome in ENDED_WELL else Standing.BAD
 
 
-def stand_by_fact(holds: bool | None) -> Standing:
+def standing_of_fact(holds: bool | None) -> Standing:
     """The standing of a trial by one fact about it, such as `Verdict.done`; None if it is not known."""
     return Standing.OPEN if holds is None else Standing.WELL if holds else Standing.BAD
 
 
 @dataclass(frozen=True)
-class Count:
+class StandingCount:
     """The number of trials that are well, bad and open."""
 
     well: int = 0
@@ -53,49 +53,49 @@ class Count:
     open: int = 0
 
     @classmethod
-    def build(cls, standings: Iterable[Standing]) -> "Count":
+    def from_standings(cls, standings: Iterable[Standing]) -> "StandingCount":
         """The count of these standings."""
         numbers = Counter(standings)
         return cls(numbers[Standing.WELL], numbers[Standing.BAD], numbers[Standing.OPEN])
 
-    def __add__(self, second: "Count") -> "Count":
-        return Count(self.well + second.well, self.bad + second.bad, self.open + second.open)
+    def __add__(self, second: "StandingCount") -> "StandingCount":
+        return StandingCount(self.well + second.well, self.bad + second.bad, self.open + second.open)
 
     @property
     def total(self) -> int:
         return self.well + self.bad + self.open
 
     @property
-    def judged(self) -> int:
+    def judged_count(self) -> int:
         """Those that are well or bad."""
         return self.well + self.bad
 
     @property
-    def share(self) -> float | None:
+    def well_share(self) -> float | None:
         """The share of well ones among the judged; None if none was judged."""
-        return self.well / self.judged if self.judged else None
+        return self.well / self.judged_count if self.judged_count else None
 
     @property
-    def bounds(self) -> tuple[float, float]:
+    def share_bounds(self) -> tuple[float, float]:
         """The share of well ones among all if each open one were bad, and if each were well; (0, 1) without trials."""
         if not self.total:
             return 0.0, 1.0
         return self.well / self.total, (self.well + self.open) / self.total
 
     def __str__(self) -> str:
-        return f"{self.well} of {self.judged}" + (f", {self.open} open" if self.open else "")
+        return f"{self.well} of {self.judged_count}" + (f", {self.open} open" if self.open else "")
 
 
-def decide_share(count: Count, min_share: float, *, open_max: float = OPEN_MAX) -> Standing:
+def classify_share(count: StandingCount, min_share: float, *, open_max: float = OPEN_MAX) -> Standing:
     """The standing of a whole whose share of well trials should be at least this. It is open where the open trials
     could turn it and are more than the share `open_max` of all."""
-    low, high = count.bounds
+    low, high = count.share_bounds
     if high < min_share:
         return Standing.BAD
     if count.total and low >= min_share:
         return Standing.WELL
-    if count.judged and count.open <= open_max * count.total:
-        return Standing.WELL if count.well >= min_share * count.judged else Standing.BAD
+    if count.judged_count and count.open <= open_max * count.total:
+        return Standing.WELL if count.well >= min_share * count.judged_count else Standing.BAD
     return Standing.OPEN
 
 
@@ -105,19 +105,19 @@ class Standings:
 
     rulings: Mapping[str, TrialRuling] = field(default_factory=dict)
 
-    def of(self, trial: str, outcome: str | None) -> Standing:
+    def get_standing(self, trial: str, outcome: str | None) -> Standing:
         """The standing of a trial. `outcome`: its name; None if there is no verdict."""
         if ruling := self.rulings.get(trial):
             return _RULED[ruling.state]
-        return stand_by_outcome(outcome)
+        return standing_of_outcome(outcome)
 
-    def each(self, outcomes: Mapping[str, str | None]) -> dict[str, Standing]:
-        """The standing of each of many trials. `outcomes`: as in `of`, by trial."""
-        return {trial: self.of(trial, outcome) for trial, outcome in outcomes.items()}
+    def map_standings(self, outcomes: Mapping[str, str | None]) -> dict[str, Standing]:
+        """The standing of each of many trials. `outcomes`: as in `get_standing`, by trial."""
+        return {trial: self.get_standing(trial, outcome) for trial, outcome in outcomes.items()}
 
-    def of_all(self, trials: Iterable[str], outcomes: Iterable[str | None]) -> list[Standing]:
+    def list_standings(self, trials: Iterable[str], outcomes: Iterable[str | None]) -> list[Standing]:
         """The standings of trials in their order. `outcomes`: one for each."""
-        return [self.of(trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True)]
+        return [self.get_standing(trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True)]
 
 
 class TrialStandings(Mapping[str, Standing]):
@@ -127,7 +127,7 @@ class TrialStandings(Mapping[str, Standing]):
         self._standings, self._verdicts = standings, verdicts
 
     def __getitem__(self, trial: str) -> Standing:
-        return self._standings.of(trial, self._verdicts[trial].outcome)
+        return self._standings.get_standing(trial, self._verdicts[trial].outcome)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._verdicts)

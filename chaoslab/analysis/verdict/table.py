@@ -143,7 +143,7 @@ class Verdict:
         return None if self.outcome is Outcome.UNKNOWN else self.outcome is Outcome.CORRECT
 
 
-def render_markdown() -> str:
+def render_table_markdown() -> str:
     """The table as Markdown, for the documents."""
     lines = ["| world \\ answer | " + " | ".join(Said) + " |", "|---|" + "---|" * len(Said)]
     for world in WorldState:

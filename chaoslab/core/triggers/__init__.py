@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from chaoslab.base import registry
-from chaoslab.base.jsonable import show_value
+from chaoslab.base.jsonable import repr_one_line
 from chaoslab.core.occasion import HitsSoFar, Occasion
 
 GROUP = "core.triggers"
@@ -64,24 +64,24 @@ class Trigger:
         return ""
 
 
-def names() -> tuple[str, ...]:
+def list_trigger_names() -> tuple[str, ...]:
     """Every trigger, found by scanning."""
-    return registry.names(GROUP)
+    return registry.list_plugins(GROUP)
 
 
 def parse_trigger(name: str, value: Any, *, where: str = "") -> Trigger:
     """The trigger of that name with this value. `where` stands behind the name in an error, as in " of latency". Raises
     LookupError: no such trigger. ValueError: it takes no such value."""
-    kind = load(name)
+    kind = load_trigger(name)
     try:
         return kind.of(value)
     except ValueError as error:
-        raise ValueError(f"{name}{where} is {show_value(value)}: {error.args[0]}") from None
+        raise ValueError(f"{name}{where} is {repr_one_line(value)}: {error.args[0]}") from None
 
 
-def load(name: str) -> type[Trigger]:
+def load_trigger(name: str) -> type[Trigger]:
     """The class of the trigger of this name. Raises LookupError: no such trigger. BrokenPlugin: it cannot be loaded."""
-    class_: type[Trigger] = registry.load(GROUP, name)
+    class_: type[Trigger] = registry.load_plugin(GROUP, name)
     return class_
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.base.dice import first
+from chaoslab.base.dice import draw_uniform
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.triggers import OfNumber, OfNumbers, Trigger
@@ -95,7 +95,7 @@ class Chance(Trigger):
         if self.value >= 1:  # as any dice would say
             return True
         at = occasion
-        return first(at.seed, at.trial, hits.injection, at.target, at.request, at.attempt, "hit") < self.value
+        return draw_uniform(at.seed, at.trial, hits.injection, at.target, at.request, at.attempt, "hit") < self.value
 
     def never(self, triggers: Mapping[str, Trigger]) -> str:
         if self.value == 0 and triggers:
@@ -136,14 +136,14 @@ class Persistence(Trigger):
         return cls(value, 0, float(span))
 
     @property
-    def lasts_s(self) -> bool:
+    def is_time_limited(self) -> bool:
         """True if time limits it, not a number of hits."""
         return self.span_s > 0
 
     def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return not (hits.times and self.value == "once")
 
-    def lasts(self, occasion: Occasion, hits: HitsSoFar) -> bool:
+    def is_still_active(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         """Tells if the last hit, which there was, still goes on at this attempt."""
         return occasion.elapsed_s < hits.since_s + self.span_s if self.span_s else hits.in_a_row < self.hits
 

@@ -10,7 +10,7 @@ from fnmatch import translate
 from functools import cached_property
 from typing import Any
 
-from chaoslab.core._condition import Condition, parse
+from chaoslab.core._condition import Condition, parse_condition
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.triggers import OfNumbers, OnlyTrue, Trigger
 
@@ -37,16 +37,16 @@ class Tool(Trigger):
         return re.compile(translate(self.value))
 
     def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
-        matches = self._known.get(occasion.tool)
+        matches = self._match_cache.get(occasion.tool)
         if matches is None:
             # Paths with ids in them hardly come again, so the cache is bounded.
-            if len(self._known) == KNOWN_MAX:
-                self._known.clear()
-            matches = self._known[occasion.tool] = self._pattern.match(occasion.tool) is not None
+            if len(self._match_cache) == KNOWN_MAX:
+                self._match_cache.clear()
+            matches = self._match_cache[occasion.tool] = self._pattern.match(occasion.tool) is not None
         return matches
 
     @cached_property
-    def _known(self) -> dict[str, bool]:
+    def _match_cache(self) -> dict[str, bool]:
         """The names that were asked about, since most are asked about again."""
         return {}
 
@@ -78,10 +78,10 @@ class When(Trigger):
     def of(cls, value: Any) -> When:
         if not isinstance(value, str):
             raise cls.refused()
-        return cls(value, condition=parse(value))
+        return cls(value, condition=parse_condition(value))
 
     def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
-        return self.condition.holds(occasion.arguments)
+        return self.condition.matches_arguments(occasion.arguments)
 
 
 @dataclass(frozen=True)

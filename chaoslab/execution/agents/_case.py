@@ -5,20 +5,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.analysis.verdict.table import Outcome, Verdict
-from chaoslab.base.identity import nth_trial
+from chaoslab.base.identity import make_nth_trial_id
 from chaoslab.base.jsonable import describe_error
 from chaoslab.base.user_line import Raised, find_raised_line
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Plan
-from chaoslab.execution.agents.functions import digest_of, name_of
-from chaoslab.execution.drawn import Drawn
+from chaoslab.execution.agents.functions import get_function_name, hash_agent_file
+from chaoslab.execution.drawn import DrawnPlan
 from chaoslab.execution.options import RunOptions
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import make_portable
+from chaoslab.execution.workers import make_picklable_error
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
@@ -27,9 +27,17 @@ from chaoslab.seams.gateway.routes import GatewayRoute
 SETTLE_S = {"virtual": 60.0, "local": 30.0}
 """The time for what is under way at the answer, by default, in the world's seconds."""
 TWIN_FIELDS = (
-    "effects", "exact", "incomparable", "notes", "of_one_event", "pending", "right_state", "stated", "twin",
+    "effects",
+    "exact",
+    "incomparable",
+    "notes",
+    "of_one_event",
+    "pending",
+    "right_state",
+    "stated",
+    "twin",
     "twin_says",
-)  # fmt: skip
+)
 """The fields of a case that are its twin's results."""
 
 
@@ -68,11 +76,11 @@ class AgentResult:
     once: "AgentResult | None" = None
     """Of a trial without faults, the one in which equal turns are asked once, if that has the same kinds of effects."""
 
-    def judged(self, *, lines: bool) -> "AgentResult":
+    def add_verdict(self, *, lines: bool) -> "AgentResult":
         """The result with all that is asked of every trial, so that another process need not read its events. `lines`:
         those of the run's log too."""
-        self.verdict = judge(self.history, self.book.key)
-        self.met = tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
+        self.verdict = judge_trial(self.history, self.book.key)
+        self.met = tuple(event.injection for _, event in self.history.find_events(events.FaultWitnessed))
         if lines:
             # Here, where the trial ran: spelt by the process that takes the results, all of them would wait for one.
             buffered = self.kept
@@ -88,11 +96,18 @@ class AgentResult:
 
     @property
     def outcome(self) -> Outcome:
-        return (self.verdict or judge(self.history, self.book.key)).outcome
+        # Kept, since whoever takes the result asks for its verdict too.
+        self.verdict = self.verdict or judge_trial(self.history, self.book.key)
+        return self.verdict.outcome
+
+    def add_event(self, event: events.Event) -> None:
+        """Adds an event to the trial, which may change its verdict."""
+        self.book.append_to_history(event)
+        self.verdict = None
 
     @property
     def witnessed(self) -> int:
-        return sum(1 for _ in self.history.of(events.FaultWitnessed)) if self.met is None else len(self.met)
+        return sum(1 for _ in self.history.find_events(events.FaultWitnessed)) if self.met is None else len(self.met)
 
     @property
     def history(self) -> History:
@@ -105,9 +120,9 @@ class AgentResult:
     def __getstate__(self) -> dict[str, Any]:
         """Replaces an error that cannot be rebuilt in another process by its name and message."""
         error = self.error
-        return {**vars(self), "error": None if error is None else make_portable(error, describe_error(error))}
+        return {**vars(self), "error": None if error is None else make_picklable_error(error, describe_error(error))}
 
-    def find_raised(self) -> None:
+    def record_error_line(self) -> None:
         """Finds the line of its error, whose traceback goes to no other process."""
         self.raised = find_raised_line(self.error) if self.error is not None else Raised()
 
@@ -160,7 +175,7 @@ class AgentCase:
     exact: bool = False
     """The effects are the twin's."""
     of_one_event: bool = False
-    """Equal turns are one event, whose effect is wished once."""
+    """Equal turns are one event, whose effect is wanted once."""
     own_twins: Self | None = None
     """The case before its first twin, if each trial has a twin of its own; None if all have that one."""
     unlike: Mapping[str, str] = field(default_factory=dict)
@@ -177,11 +192,11 @@ class AgentCase:
         aimed_at = [
             name for name in (*self.services, *self.upstreams) if any(candidate.covers(name) for candidate in may_hit)
         ]
-        return (*map(name_of, (*self.tools, *self.reads)), *aimed_at)
+        return (*map(get_function_name, (*self.tools, *self.reads)), *aimed_at)
 
     # Cached, since it is the same for all trials of a run: it is made and spelt once.
     @cached_property
-    def opening(self) -> tuple[events.Event, ...]:
+    def opening_events(self) -> tuple[events.Event, ...]:
         """The events with which each of its trials begins."""
         twin, options = self.twin, self.options
         started = events.PromptStarted(
@@ -210,15 +225,15 @@ class AgentCase:
         settle_option = self.options.settle_s
         return SETTLE_S[self.options.world] if settle_option is None else settle_option
 
-    def beside(self, twin_case: Self) -> Self:
+    def with_twin_from(self, twin_case: Self) -> Self:
         """The same trials beside the twin of the other case."""
         run = replace(self, **{name: getattr(twin_case, name) for name in TWIN_FIELDS})
         has_own_waits = self.twin is not None and self.twin.seconds is None  # its waits are not the twin's
         return replace(run, twin=replace(run.twin, seconds=None)) if has_own_waits and run.twin is not None else run
 
-    def with_drawn(self, drawn: Drawn) -> Self:
+    def with_drawn_plan(self, drawn: DrawnPlan) -> Self:
         """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""
-        run = replace(self, plan=drawn.within(self.plan), drawn=drawn.values)
+        run = replace(self, plan=drawn.apply_to_plan(self.plan), drawn=drawn.values)
         if drawn.order is not None:
             run = replace(run, options=replace(run.options, order=drawn.order))
         if not drawn.waits or not isinstance(self.prompt, Conversation):
@@ -227,34 +242,43 @@ class AgentCase:
         return replace(
             run,
             prompt=prompt,
-            deadline_s=self.deadline_s + prompt.waits_s - self.prompt.waits_s,
+            deadline_s=self.deadline_s + prompt.total_wait_s - self.prompt.total_wait_s,
             twin=self.twin and replace(self.twin, seconds=None),
         )
 
-    def without(self, off: Collection[str]) -> Self:
+    def with_injections_off(self, off: Collection[str]) -> Self:
         """The same run with these injections switched off."""
-        return replace(self, plan=self.plan.without(off)) if off else self
+        return replace(self, plan=self.plan.with_injections_off(off)) if off else self
 
-    def named(self, spec: TrialSpec) -> str:
+    def get_spec_name(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""
-        return nth_trial(self.name, spec.number, 1).key
+        return make_nth_trial_id(self.name, spec.number, 1).key
 
     @property
-    def limit_s(self) -> float:
+    def real_time_limit_s(self) -> float:
         """The most seconds of real time for a trial."""
-        # In real time the deadline passes in real time too.
-        return self.options.real_limit_s + (self.deadline_s if self.options.world == "local" else 0.0)
+        # In real time the deadline passes in real time too, for each process of the agent's.
+        processes = 1 + self.options.resumes * (self.options.resume_with is not None)
+        return self.options.real_limit_s + (self.deadline_s * processes if self.options.world == "local" else 0.0)
 
     @property
-    def sequential(self) -> bool:
+    def is_sequential(self) -> bool:
         """True if a budget in dollars counts over the whole run."""
         # Side by side, no trial would know what the others have spent.
         return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
 
-    def started(self, trials: int) -> events.RunStarted:
+    def make_run_started_event(self, trials: int) -> events.RunStarted:
         """The first event of the run. The log does not hold the agent's program, so the run cannot be replayed."""
+        code = {"log": str(events.VERSION), "the agent": hash_agent_file(self.agent)}
+        if self.options.resume_with is not None:
+            code["what goes on"] = hash_agent_file(self.options.resume_with)
         return events.RunStarted(
-            seed=self.plan.seed, settings={"TOOL_TIMEOUT_S": self.options.timeout_s, "DEADLINE_S": self.deadline_s},
-            plan=self.plan.to_json(), prompts=trials, now=self.now, model=name_of(self.agent),
-            world=self.options.world, code={"log": str(events.VERSION), "the agent": digest_of(self.agent)},
-        )  # fmt: skip
+            seed=self.plan.seed,
+            settings={"TOOL_TIMEOUT_S": self.options.timeout_s, "DEADLINE_S": self.deadline_s},
+            plan=self.plan.to_json(),
+            prompts=trials,
+            now=self.now,
+            model=get_function_name(self.agent),
+            world=self.options.world,
+            code=code,
+        )

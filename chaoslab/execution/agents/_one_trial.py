@@ -10,20 +10,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base.boundary import let_through
+from chaoslab.base.boundary import reraise_unless_foreign
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.base.identity import nth_trial
+from chaoslab.base.identity import make_nth_trial_id
+from chaoslab.base.interrupts import restore_signal_handlers
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
-from chaoslab.core.conversation import Conversation, Talk
+from chaoslab.core.conversation import Conversation, RunningConversation
 from chaoslab.core.exchange import Call
 from chaoslab.execution._place import RealTimePlace, TrialPlace
-from chaoslab.execution.agents._calling import Ask, Loop, Start
+from chaoslab.execution.agents._calling import AgentStart, Ask
 from chaoslab.execution.agents._case import AgentCase, AgentResult
-from chaoslab.execution.agents._says import read
-from chaoslab.execution.agents._trial_record import STOPPED, UNHELD, warn_unasked, warn_uncalled, write_end
-from chaoslab.execution.agents._user import INTERRUPTED, TrialUser
+from chaoslab.execution.agents._says import read_answer_values
+from chaoslab.execution.agents._trial_record import (
+    STOPPED,
+    UNHELD,
+    describe_unasked_models,
+    describe_uncalled_functions,
+    write_end_events,
+)
+from chaoslab.execution.agents._user import TrialUser
+from chaoslab.execution.agents.functions import ProcessAgent
 from chaoslab.execution.spec import AgentKilled, ProcessCrashed, TrialSpec
 from chaoslab.execution.workspace import Workspace, open_workspace
 from chaoslab.model.app import ModelApp
@@ -72,33 +80,33 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup) -> AgentResul
 def _run_trial(
     case: AgentCase, spec: TrialSpec, ready: TrialSetup, workspace: Workspace | None, stack: ExitStack
 ) -> AgentResult:
-    seam, services, trial = ready.functions, ready.services, nth_trial(case.name, spec.number, 1)
+    seam, services, trial = ready.functions, ready.services, make_nth_trial_id(case.name, spec.number, 1)
     place = ready.new(services, case.deadline_s, trial.key)
-    with place.entered():
+    with place.enter_world():
         now = system.utc()
         book = TrialLog(trial, began=now)
         book.lines = [] if case.finds_lines else None
         switched_off = tuple(injection.name for injection in case.plan.injections if injection.name in spec.off)
-        for event in (*case.opening, *([events.FaultsOff(injections=[*switched_off])] if switched_off else ())):
-            book.note(event)
+        for event in (*case.opening_events, *([events.FaultsOff(injections=[*switched_off])] if switched_off else ())):
+            book.note_event(event)
     result = AgentResult(
         book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)), off=switched_off
     )
-    states = _States(case.options.state, seam, services)
+    states = _TrialStates(case.options.state, seam, services)
     if (order_option := case.options.order) != "asked":
         order = order_option if isinstance(order_option, Mapping) else Dice(case.plan.seed, book.key, "order")
-        seam.turns = services.turns = place.turns(
-            order, lambda calls: book.note(events.CallsOrdered(calls=list(calls)))
+        seam.turns = services.turns = place.build_call_turns(
+            order, lambda calls: book.note_event(events.CallsOrdered(calls=list(calls)))
         )
     else:
         seam.turns = services.turns = None
-    seam.begin(book)
-    services.begin(book, seam.memory, spent_usd=spec.spent_usd)
+    seam.begin_trial(book)
+    services.begin_trial(book, seam.memory, spent_usd=spec.spent_usd)
     model_warnings: list[str] = []
     for name in case.models:
         if isinstance(app := case.services.get(name), ModelApp):
-            app.begin(name, book.key, model_warnings.append)
-    seam.pace, seam.left = place.pace, 0
+            app.begin_trial(name, book.key, model_warnings.append)
+    seam.pace, seam.left = place.grant_call_allowance, 0
     # Its process was ended, and what the trial did there is lost: it is written down here without being run.
     if spec.stopped:
         result.hung = spec.stopped
@@ -108,177 +116,175 @@ def _run_trial(
         result.warnings += (STOPPED,)
     else:
         if workspace is not None and ready.machine is not None:
-            stack.enter_context(ready.machine.within(workspace.folder, workspace.source, place.outside))
-        _ask_agent(case, ready, place, result, states)
+            stack.enter_context(ready.machine.use_folder(workspace.folder, workspace.source, place.suspend_world))
+        with restore_signal_handlers():
+            _ask_agent(case, ready, place, result, states)
     was_cut_short = spec.stopped or spec.crashed
     stack.close()  # what it has left running ends before its files are read
     file_effects = [] if workspace is None else workspace.list_effects()
     if workspace is not None and workspace.is_source_changed:
         result.warnings += (SOURCE_CHANGED.format(workspace.source),)
     if case.finds_lines:
-        result.find_raised()
+        result.record_error_line()
     # An agent that swallows the exit may still answer, after the deadline.
     if result.hung:
         result.answer = result.error = None
-    result.called = book.called() | services.asked_of
+    result.called = book.list_called_functions() | services.asked_of
     result.drew = None if spec.stopped else place.drew
     result.spent_usd = services.spent.cost_usd
     result.warnings += tuple(dict.fromkeys(model_warnings))
     result.warnings += tuple(place.warnings)
     if not was_cut_short:
-        result.warnings += (*warn_uncalled(case, result.called, ready.unheld), *warn_unasked(case, result))
-    with place.entered():
+        result.warnings += (
+            *describe_uncalled_functions(case, result.called, ready.unheld),
+            *describe_unasked_models(case, result),
+        )
+    with place.enter_world():
         state = None if case.options.state is None or was_cut_short else states.event()
-        write_end(case, result, now, state, file_effects, told=not was_cut_short)
+        write_end_events(case, result, now, state, file_effects, told=not was_cut_short)
     result.warnings += (result.pending,) if result.pending else ()
     return result
 
 
-def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: AgentResult, states: _States) -> None:
+def _ask_agent(
+    case: AgentCase, ready: TrialSetup, place: TrialPlace, result: AgentResult, states: _TrialStates
+) -> None:
     """Asks the agent, each turn of a conversation after the other, and fills in the result."""
     ask, hung, book, prompt = ready.ask, ready.hung, result.book, case.prompt
-    start = Start(lambda: states.before(book))
-    talk: Talk | None = None
+
+    def begin_trial() -> None:
+        if isinstance(case.agent, ProcessAgent):
+            case.agent.begin_trial()
+        states.read_state_before(book)
+
+    start = AgentStart(begin_trial)
+    talk: RunningConversation | None = None
     if isinstance(prompt, Conversation):
         twins = () if case.twin is None else case.twin.turns
-        talk = Talk(
-            prompt, book.note, book.requests, ready.functions.memory, system, twins=twins, read=_read_turn,
+        talk = RunningConversation(
+            prompt,
+            book.note_event,
+            book.requests,
+            ready.functions.memory,
+            system,
+            twins=twins,
+            read=_read_turn_values,
             **({"wishes": case.options.wishes} if case.of_one_event else {}),
-        )  # fmt: skip
+        )
 
-    user = TrialUser(book, ask, talk, prompt, place.interrupt, start, lambda call: kill(call, between=True))
-    ready.functions.memory.user = user.act
+    # It is given a function, so that `kill` need not know it: the two would keep the trial in a circle.
+    user = TrialUser(
+        book, ask, talk, prompt, place.interrupt_program, lambda: start, lambda call: kill_agent(call, between=True)
+    )
+    ready.functions.memory.user = user.perform_user_act
 
-    async def ask_turns_async() -> Any:
-        asking, answer = user.asking(), None
-        with closing(asking):
-            while True:
-                try:
-                    step = asking.send(answer)
-                except StopIteration as end:
-                    return end.value
-                if isinstance(step, float):
-                    await system.asleep(step)
-                    continue
-                try:
-                    answer = await start.loop.awaited(step())
-                except asyncio.CancelledError:
-                    if not user.has_stopped():
-                        raise
-                    answer = INTERRUPTED
-
-    def ask_turns(loop: Loop, resume: Ask | None = None) -> Any:
-        asking, answer = user.asking(resume), None
-        with closing(asking):
-            while True:
-                try:
-                    step = asking.send(answer)
-                except StopIteration as end:
-                    return end.value
-                if isinstance(step, float):
-                    loop.sleep(step)
-                    continue
-                try:
-                    answer = loop.fetched(step())
-                except asyncio.CancelledError:
-                    if not user.has_stopped():
-                        raise
-                    answer = INTERRUPTED
-
-    def list_busy() -> list[str]:
-        return [*book.under_way(), *ready.services.acting()]
+    def list_open_calls() -> list[str]:
+        return [*book.list_open_functions(), *ready.services.acting()]
 
     silent_lines: list[str] = []
 
-    def note_end() -> None:
+    def record_duration() -> None:
         result.seconds = round(system.monotonic() - book.origin, 6)
         if isinstance(place, RealTimePlace):
             result.hung = place.late  # even if the agent swallowed the exit
 
-    def end_agent() -> float:
+    def note_agent_end() -> float:
         """Notes that the agent has ended; returns the time that what it has left may take: none if its world ends."""
         if book.over:
             return 0.0
-        book.mark()
-        note_end()
+        book.mark_position()
+        record_duration()
         return case.settle_s
 
-    def alive(mine: Start) -> bool:
+    def is_alive(mine: AgentStart) -> bool:
         """False of a process that was killed, whose threads are told to end when the trial is over."""
         return mine is start
 
-    async def work_async() -> None:
+    async def run_agent_async() -> None:
         mine = start
-        with _record_error(result, hung, partial(alive, mine)):
-            answer = await ask_turns_async()
+        with _record_error(result, hung, partial(is_alive, mine)):
+            for step in (steps := user.ask_turns()):
+                with steps:
+                    if isinstance(step, float):
+                        await system.asleep(step)
+                    else:
+                        steps.answer = await mine.loop.await_cancellable(step())
             # The answer of a process that was killed reached nobody.
-            result.answer = answer if alive(mine) else result.answer
-        within_s = end_agent()
+            result.answer = steps.answer if is_alive(mine) else result.answer
+        within_s = note_agent_end()
         with suppress(*_ERRORS):  # of what the agent has left
-            await place.settle_async(within_s, list_busy)
+            await place.await_quiet(within_s, list_open_calls)
         book.over = True
 
-    def work(resume: Ask | None = None) -> None:
+    def run_agent(resume: Ask | None = None) -> None:
         mine = start
         with closing(mine.loop) as loop:
-            with _record_error(result, hung, partial(alive, mine)):
-                answer = ask_turns(loop, resume)
-                result.answer = answer if alive(mine) else result.answer
-            within_s = end_agent()
+            with _record_error(result, hung, partial(is_alive, mine)):
+                for step in (steps := user.ask_turns(resume)):
+                    with steps:
+                        if isinstance(step, float):
+                            loop.sleep(step)
+                        else:
+                            steps.answer = loop.resolve_answer(step())
+                result.answer = steps.answer if is_alive(mine) else result.answer
+            if not is_alive(mine):
+                return
+            within_s = note_agent_end()
             with suppress(*_ERRORS):
-                loop.settle(place, within_s, list_busy)
+                loop.wait_until_quiet(place, within_s, list_open_calls)
             book.over = True
 
     deaths = 0
 
-    def kill(call: Call, *, between: bool = False) -> None:
-        book.note(events.AgentDied(at=call.at, tool=call.tool, between=between))
-        place.kill()
-
-    def resume_work() -> Callable[[], None] | None:
-        """The work of the process that goes on, if one does."""
-        nonlocal start, deaths
+    def kill_agent(call: Call, *, between: bool = False) -> None:
+        nonlocal start
+        book.note_event(events.AgentDied(at=call.at, tool=call.tool, between=between))
         # Nothing to do at this start: the state was read before the first process began.
-        start = user.start = Start(lambda: None)
-        ready.functions.end_open(book)
-        ready.services.outages.hang_up()
+        start = AgentStart(lambda: None)
+        place.kill_program()
+
+    def make_resumed_work() -> Callable[[], None] | None:
+        """The work of the process that goes on, if one does."""
+        nonlocal deaths
+        ready.functions.end_open_calls(book)
+        ready.services.outages.end_all_as_killed_client()
         # It died after its answer, so nobody waits for another one.
-        if book.answered:
+        if book.has_mark:
             return None
         if deaths == case.options.resumes or ready.resume is None:
-            result.error = AgentKilled(f"killed at {[*book.noted(events.AgentDied)][-1].call_name}")
+            result.error = AgentKilled(f"killed at {[*book.find_noted_events(events.AgentDied)][-1].call_name}")
             return None
         deaths += 1
-        book.note(events.AgentResumed(nth=deaths))
-        return partial(work, ready.resume)
+        book.note_event(events.AgentResumed(nth=deaths))
+        return partial(run_agent, ready.resume)
 
-    ready.functions.kill = ready.services.kill = kill
+    ready.functions.kill = ready.services.kill = kill_agent
 
-    def finish() -> None:
+    def finish_trial() -> None:
         book.over = True
-        if not book.answered:
-            note_end()
-            silent_lines.extend(ready.services.silent())
-        if book.answered:
-            result.pending = _describe_still_open(case.settle_s, place.pending(list_busy))
+        if not book.has_mark:
+            record_duration()
+            silent_lines.extend(ready.services.describe_unanswered())
+        if book.has_mark:
+            result.pending = _describe_pending_waits(case.settle_s, place.list_pending_waits(list_open_calls))
         ready.functions.book = None
-        ready.services.end()
+        ready.services.end_trial()
         # Only now that the seams have let go: the calls by which the state is read are not the agent's.
         if case.options.state is not None:
-            place.aside(states.after)
+            place.run_outside_trial(states.read_state_after)
         if any(
-            book.noted(events.AgentDied)
+            book.find_noted_events(events.AgentDied)
         ):  # its `finally` blocks run when its threads are ended, and must do nothing
-            ready.functions.pace, ready.functions.left = _refuse, 0
+            ready.functions.pace, ready.functions.left = _raise_agent_killed, 0
 
     try:
         with _record_error(result, hung):  # a task or thread may have ended everything by raising
             if ready.of_coroutine:
-                place.run_async(work_async, over=finish, again=resume_work)
+                place.run_program_async(run_agent_async, over=finish_trial, again=make_resumed_work)
             else:
-                place.run(work, over=finish, again=resume_work)
+                place.run_program(run_agent, over=finish_trial, again=make_resumed_work)
     except hung as error:
-        if book.answered:
+        if book.has_mark:
             result.pending = f"after the answer: {str(error).splitlines()[0]}"
         else:
             reason, *waits = str(error).splitlines()
@@ -288,16 +294,16 @@ def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: Ag
             result.hung = "\n".join([reason, *silent_lines, *waits])
 
 
-def _refuse(function: str) -> int:
+def _raise_agent_killed(function: str) -> int:
     raise AgentKilled(f"{function} is called by an agent whose process was killed")
 
 
-def _read_turn(reader: Any, text: str) -> dict[str, Any] | None:
-    values, reason = read(reader, text, text)
+def _read_turn_values(reader: Any, text: str) -> dict[str, Any] | None:
+    values, reason = read_answer_values(reader, text, text)
     return None if reason else values
 
 
-def _describe_still_open(settle_s: float, waits: Sequence[str]) -> str:
+def _describe_pending_waits(settle_s: float, waits: Sequence[str]) -> str:
     """The warning about what went on when the time to settle was over; empty if nothing did."""
     rest = f" and {len(waits) - WAITS_MAX} more" if len(waits) > WAITS_MAX else ""
     introduction = f"still under way {settle_s:g} s after the answer, so its end is not known: "
@@ -322,7 +328,7 @@ def _record_error(
     except asyncio.CancelledError as error:
         result.error = error if alive() else result.error
     except BaseException as error:  # noqa: BLE001 - the agent's own, whatever it is
-        let_through(error)
+        reraise_unless_foreign(error)
         result.error = error if alive() else result.error
 
 
@@ -334,7 +340,7 @@ class _StateReading:
     error: str = ""
 
 
-class _States:
+class _TrialStates:
     """The user's state before and after a trial, if there is a function that reads it."""
 
     def __init__(self, read: Callable[[], Any] | None, functions: FunctionSeam, services: ServiceSeam) -> None:
@@ -342,17 +348,17 @@ class _States:
         self._before: _StateReading | None = None
         self._after: _StateReading | None = None
 
-    def before(self, book: TrialLog) -> None:
+    def read_state_before(self, book: TrialLog) -> None:
         """Reads the state, unwatched: these calls are not the agent's."""
         if self._state is not None:
             self._functions.book = self._services.book = None
-            self._before = self._read()
+            self._before = self._read_state()
             self._functions.book = self._services.book = book
 
-    def after(self) -> None:
-        self._after = self._read()
+    def read_state_after(self) -> None:
+        self._after = self._read_state()
 
-    def _read(self) -> _StateReading:
+    def _read_state(self) -> _StateReading:
         assert self._state is not None
         unread: list[str] = []
         try:
@@ -360,7 +366,7 @@ class _States:
             # a cursor or a generator gives its rows once
             value = to_jsonable([*state] if isinstance(state, Iterator) else state, unread=unread)
         except BaseException as error:  # noqa: BLE001 - of the user's function
-            let_through(error)
+            reraise_unless_foreign(error)
             return _StateReading(error=f"state raised {describe_error(error)}")
         if unread:  # two of them would be alike whatever they hold
             return _StateReading(error=f"{unread[0]} in it cannot be read: state should return what it holds")

@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from chaoslab.analysis.answers.compare import Likeness, compare
+from chaoslab.analysis.answers.compare import Likeness, compare_answers
 from chaoslab.analysis.verdict.ledger import list_effects
 from chaoslab.analysis.verdict.seen import ParallelCall
-from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
+from chaoslab.analysis.verdict.standing import Standing, standing_of_outcome
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Flow, TrialContext, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents._case import AgentCase, AgentResult
-from chaoslab.execution.agents._ground import name_effects
+from chaoslab.execution.agents._ground import list_effect_texts
 from chaoslab.record.history import History
 
 EACH_MAX = 8
@@ -61,7 +61,7 @@ def find_parallel_calls(history: History) -> list[ParallelCall]:
     return [*parallel]
 
 
-class Orders:
+class CallReordering:
     """The results that the trials' twins have in other orders, each found once. `run`: runs the trial of this number
     without faults but for these injections."""
 
@@ -69,39 +69,39 @@ class Orders:
         self._run = run
         self._known: dict[int, list[events.TwinReordered]] = {}
 
-    def note(self, case: AgentCase, number: int, result: AgentResult) -> AgentResult:
+    def add_reordered_results(self, case: AgentCase, number: int, result: AgentResult) -> AgentResult:
         """Adds the results in other orders to the events of a trial that did not end well. `number`: as in
-        `Grounds.note`."""
-        if case.twin is None or not case.twin.parallel or stand_by_outcome(result.outcome) is Standing.WELL:
+        `Grounds.add_reordered_results`."""
+        if case.twin is None or not case.twin.parallel or standing_of_outcome(result.outcome) is Standing.WELL:
             return result
         twin_number = number if case.own_twins is not None else 0
         if twin_number not in self._known:
-            self._known[twin_number] = [*self._find(case, twin_number)]
+            self._known[twin_number] = [*self._find_reordered_results(case, twin_number)]
         for reordered in self._known[twin_number]:
-            result.book.add(reordered)
+            result.add_event(reordered)
         if self._known[twin_number]:
             result.warnings += (DEPENDS.format(self._known[twin_number][0].call),)
         return result
 
-    def _find(self, case: AgentCase, number: int) -> Iterator[events.TwinReordered]:
+    def _find_reordered_results(self, case: AgentCase, number: int) -> Iterator[events.TwinReordered]:
         assert case.twin is not None
         # As long as the whole twin took: by then each call beside it has begun.
         wait_s = (case.twin.seconds or 0.0) + SLACK_S
-        for late in choose_late_calls(case.twin.parallel):
+        for late in iterate_late_call_groups(case.twin.parallel):
             hold = [
                 inject(HeldBack(wait_s), target, name=f"held back {request}", calls=[request])
                 for target, _, request in late
             ]
             result = self._run(number, hold)
-            ends = [call for _, call in result.history.of(events.CallFinished)]
+            ends = [call for _, call in result.history.find_events(events.CallFinished)]
             if all(call.ok for call in ends) and len(ends) == case.twin.calls:  # else more than the order is another
                 target, tool, request = late[0]
-                reordered = _read_result(case, result, f"{tool or target} {request}")
+                reordered = _make_reordered_event(case, result, f"{tool or target} {request}")
                 if reordered is not None:
                     yield replace(reordered, together=len(late) > 1)
 
 
-def choose_late_calls(calls: Sequence[ParallelCall]) -> Iterator[Sequence[ParallelCall]]:
+def iterate_late_call_groups(calls: Sequence[ParallelCall]) -> Iterator[Sequence[ParallelCall]]:
     """The calls that begin later, run by run: each alone, or, if there are many, by the digits of their numbers in
     binary, so that of any two each comes once after the other."""
     if len(calls) <= EACH_MAX:
@@ -112,18 +112,22 @@ def choose_late_calls(calls: Sequence[ParallelCall]) -> Iterator[Sequence[Parall
             yield [call for number, call in enumerate(calls) if number >> digit & 1 == late]
 
 
-def _read_result(case: AgentCase, result: AgentResult, call: str) -> events.TwinReordered | None:
+def _make_reordered_event(case: AgentCase, result: AgentResult, call: str) -> events.TwinReordered | None:
     """The result of a trial without faults; None if it gave no answer, or if it is the twin's."""
     assert case.twin is not None
     history = result.history
-    answer_text = next((event.answer for _, event in history.of(events.PromptFinished) if event.status == "ok"), None)
+    answer_text = next(
+        (event.answer for _, event in history.find_events(events.PromptFinished) if event.status == "ok"), None
+    )
     if answer_text is None:
         return None
-    state = next((event.after for _, event in history.of(events.EndState)), None)
+    state = next((event.after for _, event in history.find_events(events.EndState)), None)
     effects = list_effects(history, result.book.key)
     # In any order: a result is not another one since its effects came in another order.
-    has_same_effects = Counter(name_effects(effects)) == Counter(case.twin.effect_names) and state == case.right_state
-    if has_same_effects and compare(case.twin.said, answer_text).likeness is Likeness.SAME:
+    has_same_effects = (
+        Counter(list_effect_texts(effects)) == Counter(case.twin.effect_names) and state == case.right_state
+    )
+    if has_same_effects and compare_answers(case.twin.said, answer_text).likeness is Likeness.SAME:
         return None
     return events.TwinReordered(
         call=call,

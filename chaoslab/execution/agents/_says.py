@@ -8,9 +8,9 @@ from typing import Any
 
 from chaoslab.analysis.answers.values import READ_MAX
 from chaoslab.analysis.verdict.says import ANY, BOTH_PATTERNS, UNSURE
-from chaoslab.base.boundary import let_through
-from chaoslab.base.jsonable import describe_error, line, show_value, to_jsonable
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.boundary import reraise_unless_foreign
+from chaoslab.base.jsonable import describe_error, repr_one_line, to_jsonable, to_one_line
+from chaoslab.base.registry import suggest_name
 
 Says = Callable[[Any], Any] | Mapping[str, str | Mapping[str, str]]
 WORDS = ("done", "undone", "unsure")
@@ -20,14 +20,14 @@ REASON_MAX = 200
 EXAMPLE = 'says={"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}'
 
 
-def check(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
+def check_says_option(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
     """Checks a given `says`. `tools`: the names of the tools with effects. `of_services`: effects may be requests.
     Raises TypeError, ValueError, LookupError: it is wrong; the message is one line."""
     if says is None or callable(says):
         return
     if not isinstance(says, Mapping):
         raise TypeError(
-            f"says is {show_value(says)}: it should be a function of the answer, or patterns, as in {EXAMPLE}"
+            f"says is {repr_one_line(says)}: it should be a function of the answer, or patterns, as in {EXAMPLE}"
         )
     effect_names = list(tools)
     for name, pattern_option in says.items():
@@ -35,13 +35,13 @@ def check(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
         if isinstance(pattern_option, Mapping):
             if name not in (ANY, *effect_names) and not (of_services and " /" in str(name)):
                 raise LookupError(
-                    f"{location}: no tool with effects is called so: {did_you_mean(str(name), effect_names)}"
+                    f"{location}: no tool with effects is called so: {suggest_name(str(name), effect_names)}"
                 )
             if not pattern_option or set(pattern_option) - set(WORDS):
-                raise ValueError(f"{location} is {show_value(pattern_option)}: {KEYS}")
+                raise ValueError(f"{location} is {repr_one_line(pattern_option)}: {KEYS}")
             patterns: list[Any] = list(pattern_option.values())
         elif name == ANY:
-            raise ValueError(f"{location} is {show_value(pattern_option)}: {KEYS}")
+            raise ValueError(f"{location} is {repr_one_line(pattern_option)}: {KEYS}")
         else:
             patterns = [pattern_option]
         for pattern in patterns:
@@ -50,37 +50,37 @@ def check(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
 
 def _check_pattern(location: str, pattern: Any, *, group: bool) -> None:
     if not isinstance(pattern, str):
-        raise TypeError(f"{location} has {show_value(pattern)}: it should be a regular expression")
+        raise TypeError(f"{location} has {repr_one_line(pattern)}: it should be a regular expression")
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"{location} is {show_value(pattern)}, which is no regular expression: {error}") from None
+        raise ValueError(f"{location} is {repr_one_line(pattern)}, which is no regular expression: {error}") from None
     if group and compiled.groups != 1:
         raise ValueError(
-            f"{location} is {show_value(pattern)}: a value needs one group in brackets, as in r'total is (\\d+)'"
+            f"{location} is {repr_one_line(pattern)}: a value needs one group in brackets, as in r'total is (\\d+)'"
         )
 
 
-def read(says: Says, answer: Any, text: str) -> tuple[dict[str, Any], str]:
+def read_answer_values(says: Says, answer: Any, text: str) -> tuple[dict[str, Any], str]:
     """The values by name, and the reason why there are none; empty if there are. `text`: the answer as it is judged."""
     if callable(says):
         try:
             values_found = says(answer)
         except BaseException as error:  # noqa: BLE001 - the user's own code
-            let_through(error)
+            reraise_unless_foreign(error)
             # the user's exception with the line of their code that raised it
             frames = traceback.extract_tb(error.__traceback__)
             # The first frame is this call itself.
             location = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""
-            return {}, line(f"{describe_error(error)}{location}", REASON_MAX)
+            return {}, to_one_line(f"{describe_error(error)}{location}", REASON_MAX)
         if not isinstance(values_found, Mapping):
-            return {}, f"says= returned {show_value(values_found)}: it should be a dict of values by name"
+            return {}, f"says= returned {repr_one_line(values_found)}: it should be a dict of values by name"
         values = to_jsonable(values_found)
         return dict(values), ""
-    return {name: _match_patterns(pattern, text[:READ_MAX]) for name, pattern in says.items()}, ""
+    return {name: _read_value_by_pattern(pattern, text[:READ_MAX]) for name, pattern in says.items()}, ""
 
 
-def _match_patterns(pattern: str | Mapping[str, str], text: str) -> Any:
+def _read_value_by_pattern(pattern: str | Mapping[str, str], text: str) -> Any:
     if isinstance(pattern, str):
         match = re.search(pattern, text, re.IGNORECASE)
         return match[1] if match else None

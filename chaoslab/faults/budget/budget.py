@@ -42,11 +42,11 @@ class Budget(Fault):
                     )
                 )
                 if self.mode == "hard":
-                    return self._refusal(call)
+                    return self._make_refusal(call)
                 break
         return (yield call)
 
-    def _refusal(self, call: Call) -> Reply:
+    def _make_refusal(self, call: Call) -> Reply:
         reply = call.refused_with(QUOTA if QUOTA in call.errors else 429)
         # No waiting mends it: the header would only send a client into a useless wait.
         headers = {k: v for k, v in reply.headers.items() if k.lower() != "retry-after"}

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.base.identity import digest
+from chaoslab.base.identity import hash_value
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -26,7 +26,7 @@ class RunawayGuard(Fault):
     source = "https://github.com/bytedance/deer-flow/issues/1055"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        key = digest([call.target, call.tool, call.value])
+        key = hash_value([call.target, call.tool, call.value])
         call_count: Counter[str] = context.memory.setdefault("made", Counter())
         if call.attempt == 1:
             call_count[key] += 1

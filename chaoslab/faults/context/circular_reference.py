@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from chaoslab.core.dialog import TOOL, collect_text, reword
+from chaoslab.core.dialog import TOOL, collect_text, map_texts
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -28,7 +28,7 @@ class CircularReference(Fault):
     source = "https://github.com/latitude-dev/latitude-llm/pull/83"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        messages = call.dialog.messages(call.value)
+        messages = call.dialog.list_messages(call.value)
         roles = [call.dialog.role(message) for message in messages]
         newest = max((position for position, role in enumerate(roles) if role == "user"), default=-1)
         able = [
@@ -42,9 +42,9 @@ class CircularReference(Fault):
         first = min(int(self.point * (len(able) - 1)), len(able) - 2)
         first_id, second_id = able[first], able[first + 1]
         for position, ids in ((first_id, second_id), (second_id, first_id)):
-            messages[position] = reword(messages[position], partial(_reference, ids + 1))
+            messages[position] = map_texts(messages[position], partial(_make_message_reference, ids + 1))
         return (yield call.with_value(call.dialog.with_messages(call.value, messages)))
 
 
-def _reference(number: int, _: str) -> str:
+def _make_message_reference(number: int, _: str) -> str:
     return f"See message {number}."

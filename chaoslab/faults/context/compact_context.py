@@ -1,8 +1,9 @@
 """A summary stands for the older turns and leaves out what was done, as after a careless compaction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.core.dialog import Unit, collect_text
+from chaoslab.core.dialog import MessageUnit, collect_text
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -23,18 +24,19 @@ class CompactContext(Fault):
     source = "https://github.com/openclaw/openclaw/issues/15854"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        units = call.dialog.units(call.value)
-        older = [unit for unit in units if unit.free][:-1]
-        if not any(unit.role != "user" or unit.calls for unit in older):
+        units = call.dialog.group_messages(call.value)
+        older = [unit for unit in units if unit.is_removable][:-1]
+        texts = [text for unit in older if unit.role == "user" if (text := collect_text(unit.messages[0]))]
+        kept_texts = self.select_summary_texts(older, texts)
+        if kept_texts is None:
             return (yield call)
-        prompt_words = [words for unit in older if unit.role == "user" if (words := collect_text(unit.messages[0]))]
-        text = "\n".join(
-            ["Summary of the conversation so far. The user asked:", *(f"- {words}" for words in prompt_words)]
-        )
-        summary = Unit("user", [call.dialog.from_user(text)])
+        text = "\n".join(["Summary of the conversation so far. The user asked:", *(f"- {line}" for line in kept_texts)])
+        summary = MessageUnit("user", [call.dialog.from_user(text)])
         # By identity: two units may say the same.
         gone = {id(unit) for unit in older}
-        units_kept = [
-            summary if unit is older[0] else unit for unit in units if unit is older[0] or id(unit) not in gone
-        ]
-        return (yield call.with_value(call.dialog.with_units(call.value, units_kept)))
+        kept = [summary if unit is older[0] else unit for unit in units if unit is older[0] or id(unit) not in gone]
+        return (yield call.with_value(call.dialog.with_message_units(call.value, kept)))
+
+    def select_summary_texts(self, older: Sequence[MessageUnit], texts: list[str]) -> list[str] | None:
+        """The lines of the summary, of the user's texts in the older units; None: the request passes unchanged."""
+        return texts if any(unit.role != "user" or unit.has_results for unit in older) else None

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.dialog import Unit
+from chaoslab.core.dialog import MessageUnit
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -29,22 +29,24 @@ class DropContext(Fault):
     source = "https://github.com/docker/docker-agent/issues/1863"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        units = call.dialog.units(call.value)
-        free = [unit for unit in units if unit.free]
+        units = call.dialog.group_messages(call.value)
+        free = [unit for unit in units if unit.is_removable]
         middle = len(free) - 2
         if middle < 1:
             return (yield call)
         count = max(1, math.floor(self.part * middle))
         start = 1 + min(int(self.point * (middle - count + 1)), middle - count)
         end = start + count
-        while start > 1 and _refused(free[start - 1], free[end]):
+        while start > 1 and _is_invalid_pair(free[start - 1], free[end]):
             start -= 1
-        if _refused(free[start - 1], free[end]):
+        if _is_invalid_pair(free[start - 1], free[end]):
             return (yield call)
         gone = {id(unit) for unit in free[start:end]}
-        return (yield call.with_value(call.dialog.with_units(call.value, [u for u in units if id(u) not in gone])))
+        return (
+            yield call.with_value(call.dialog.with_message_units(call.value, [u for u in units if id(u) not in gone]))
+        )
 
 
-def _refused(before: Unit, after: Unit) -> bool:
+def _is_invalid_pair(before: MessageUnit, after: MessageUnit) -> bool:
     """True if the second may not follow the first: an answer in words, then another answer."""
-    return before.role == after.role == "assistant" and not before.calls
+    return before.role == after.role == "assistant" and not before.has_results

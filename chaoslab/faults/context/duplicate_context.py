@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.dialog import Unit
+from chaoslab.core.dialog import MessageUnit
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -26,12 +26,12 @@ class DuplicateContext(Fault):
     source = "https://github.com/microsoft/agent-framework/issues/7930"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        units = call.dialog.units(call.value)
+        units = call.dialog.group_messages(call.value)
         units_before = [position for position, unit in enumerate(units) if unit.role == "user"]
         if not units_before:
             return (yield call)
         # A point of 1 would lie behind the last.
         position = units_before[min(int(self.point * len(units_before)), len(units_before) - 1)]
         copies = {key: value for key, value in units[position].messages[0].items() if key != "id"}
-        units.insert(position, Unit("user", [copies]))
-        return (yield call.with_value(call.dialog.with_units(call.value, units)))
+        units.insert(position, MessageUnit("user", [copies]))
+        return (yield call.with_value(call.dialog.with_message_units(call.value, units)))

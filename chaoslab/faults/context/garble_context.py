@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from chaoslab.core.dialog import TOOL, reword
+from chaoslab.core.dialog import TOOL, map_texts
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -28,10 +28,13 @@ class GarbleContext(Fault):
     source = "https://github.com/grebmann1/workbench/issues/55"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        messages = call.dialog.messages(call.value)
+        messages = call.dialog.list_messages(call.value)
         garbled: dict[int, Any] = {}
         for position, message in enumerate(messages):
-            if call.dialog.role(message) in ("user", TOOL) and (changed := reword(message, self._garbled)) != message:
+            if (
+                call.dialog.role(message) in ("user", TOOL)
+                and (changed := map_texts(message, self._garble_text)) != message
+            ):
                 garbled[position] = changed
         if not garbled:
             return (yield call)
@@ -39,7 +42,7 @@ class GarbleContext(Fault):
         sent = [garbled[position] if position in newest else message for position, message in enumerate(messages)]
         return (yield call.with_value(call.dialog.with_messages(call.value, sent)))
 
-    def _garbled(self, text: str) -> str:
+    def _garble_text(self, text: str) -> str:
         if self.kind == "replacement":
             return "".join(letter if letter.isascii() else "\N{REPLACEMENT CHARACTER}" for letter in text)
         # replace, since half of a surrogate pair, which JSON may hold, has no UTF-8.

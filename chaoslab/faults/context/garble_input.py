@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from chaoslab.core.dialog import reword
+from chaoslab.core.dialog import map_texts
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -27,23 +27,23 @@ class GarbleInput(Fault):
     source = "https://github.com/earendil-works/pi/issues/5918"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        messages = call.dialog.messages(call.value)
+        messages = call.dialog.list_messages(call.value)
         messages_before = [position for position, message in enumerate(messages) if call.dialog.role(message) == "user"]
         if not messages_before:
             return (yield call)
         newest = messages_before[-1]
-        changed = reword(messages[newest], _cut if self.kind == "cut" else _mistyped)
+        changed = map_texts(messages[newest], _keep_first_half if self.kind == "cut" else _add_typos)
         if changed == messages[newest]:
             return (yield call)
         sent = [*messages[:newest], changed, *messages[newest + 1 :]]
         return (yield call.with_value(call.dialog.with_messages(call.value, sent)))
 
 
-def _cut(text: str) -> str:
+def _keep_first_half(text: str) -> str:
     return text[: (len(text) + 1) // 2]
 
 
-def _mistyped(text: str) -> str:
+def _add_typos(text: str) -> str:
     word_matches = list(WORD.finditer(text))[::2]
     for match in word_matches:
         word, start = match[0], match.start()

@@ -1,11 +1,11 @@
 """A compaction's summary drops the user's own rule."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.core.dialog import Unit, collect_text
-from chaoslab.core.exchange import Call, Flow, TrialContext
-from chaoslab.core.fault import Fault
+from chaoslab.core.dialog import MessageUnit
+from chaoslab.faults.context.compact_context import CompactContext
 
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 RULE = re.compile(
@@ -16,7 +16,7 @@ RULE = re.compile(
 
 
 @dataclass(frozen=True)
-class LostRule(Fault):
+class LostRule(CompactContext):
     """Replaces all messages but the newest by a summary of the user's words, without the sentences that state a rule
     ("never", "do not", "only", "ask me"). The calls and their results stay, as far as they stand behind the newest.
 
@@ -25,31 +25,13 @@ class LostRule(Fault):
     """
 
     rule: str = ""
-    layer = "context"
-    corrupts = "call"
     needs = "a rule in the user's words before the newest message"
     example = '"lost_rule", "api.openai.com", calls=[2]'
-    source = "https://github.com/openclaw/openclaw/issues/15854"
 
-    def flow(self, call: Call, context: TrialContext) -> Flow:
-        units = call.dialog.units(call.value)
-        older = [unit for unit in units if unit.free][:-1]
-        sentences = [
-            sentence.strip()
-            for unit in older
-            if unit.role == "user"
-            for sentence in SENTENCE.findall(collect_text(unit.messages[0]))
-            if sentence.strip()
-        ]
+    def select_summary_texts(self, older: Sequence[MessageUnit], texts: list[str]) -> list[str] | None:
+        sentences = [text.strip() for each in texts for text in SENTENCE.findall(each) if text.strip()]
         kept = [sentence for sentence in sentences if not self._is_rule(sentence)]
-        if len(kept) == len(sentences):
-            return (yield call)
-        text = "\n".join(["Summary of the conversation so far. The user asked:", *(f"- {each}" for each in kept)])
-        summary, gone = Unit("user", [call.dialog.from_user(text)]), {id(unit) for unit in older}
-        units_kept = [
-            summary if unit is older[0] else unit for unit in units if unit is older[0] or id(unit) not in gone
-        ]
-        return (yield call.with_value(call.dialog.with_units(call.value, units_kept)))
+        return kept if len(kept) < len(sentences) else None
 
     def _is_rule(self, sentence: str) -> bool:
         return self.rule in sentence if self.rule else RULE.search(sentence) is not None

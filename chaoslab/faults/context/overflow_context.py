@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import ClassVar
 
-from chaoslab.core.dialog import Unit
+from chaoslab.core.dialog import MessageUnit
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -32,10 +32,10 @@ class OverflowContext(Fault):
     source = "https://github.com/langroid/langroid/issues/820"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        units = call.dialog.units(call.value)
+        units = call.dialog.group_messages(call.value)
         messages = [position for position, unit in enumerate(units) if unit.role == "user"]
         if not messages:
             return (yield call)
         filler = call.dialog.from_user(" ".join(islice(cycle(TEXT.split()), self.tokens)))
-        units.insert(messages[-1], Unit("user", [filler]))
-        return (yield call.with_value(call.dialog.with_units(call.value, units)))
+        units.insert(messages[-1], MessageUnit("user", [filler]))
+        return (yield call.with_value(call.dialog.with_message_units(call.value, units)))

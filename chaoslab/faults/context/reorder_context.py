@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.dialog import Unit
+from chaoslab.core.dialog import MessageUnit
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -26,7 +26,7 @@ class ReorderContext(Fault):
     source = "https://github.com/langflow-ai/langflow/issues/7607"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        blocks = _blocks(call.dialog.units(call.value))
+        blocks = _group_turns(call.dialog.group_messages(call.value))
         older = [position for position, block in enumerate(blocks) if block[0].role == "user"][:-1]
         if len(older) < 2:
             return (yield call)
@@ -34,16 +34,16 @@ class ReorderContext(Fault):
         far = 1 + min(int(self.point * (len(older) - 1)), len(older) - 2)
         moved = dict(zip(older, older[far:] + older[:far], strict=True))
         units = [unit for position in range(len(blocks)) for unit in blocks[moved.get(position, position)]]
-        changed = call.dialog.with_units(call.value, units)
+        changed = call.dialog.with_message_units(call.value, units)
         # Turns that say the same may move and change nothing: that is no fault.
         return (yield call if changed == call.value else call.with_value(changed))
 
 
-def _blocks(units: list[Unit]) -> list[list[Unit]]:
+def _group_turns(units: list[MessageUnit]) -> list[list[MessageUnit]]:
     """Turns of the user with the answers behind them; anything else is a block of its own."""
-    blocks: list[list[Unit]] = []
+    blocks: list[list[MessageUnit]] = []
     for unit in units:
-        if unit.role == "assistant" and blocks and blocks[-1][-1].free:
+        if unit.role == "assistant" and blocks and blocks[-1][-1].is_removable:
             blocks[-1].append(unit)
         else:
             blocks.append([unit])

@@ -4,7 +4,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.core.dialog import FoundToolResult, tool_results
+from chaoslab.core.dialog import FoundToolResult, find_tool_results
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -29,10 +29,10 @@ class StaleContext(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         # A copy, since a result is changed in place and the call as it was made is kept.
-        messages = deepcopy(call.dialog.messages(call.value))
+        messages = deepcopy(call.dialog.list_messages(call.value))
         newest: dict[str, FoundToolResult] = {}
         pairs: list[tuple[FoundToolResult, FoundToolResult]] = []
-        for result in tool_results(messages):
+        for result in find_tool_results(messages):
             before = newest.get(result.tool)
             if before is not None and before.content != result.content:
                 pairs.append((before, result))

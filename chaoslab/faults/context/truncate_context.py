@@ -23,13 +23,13 @@ class TruncateContext(Fault):
     source = "https://github.com/docker/docker-agent/issues/1863"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        messages = call.dialog.messages(call.value)
-        units_kept = self._kept(messages, call.dialog)
+        messages = call.dialog.list_messages(call.value)
+        units_kept = self._keep_newest(messages, call.dialog)
         if len(units_kept) == len(messages):
             return (yield call)
         return (yield call.with_value(call.dialog.with_messages(call.value, units_kept)))
 
-    def _kept(self, messages: list[Any], dialog: Dialog) -> list[Any]:
+    def _keep_newest(self, messages: list[Any], dialog: Dialog) -> list[Any]:
         system = [m for m in messages if dialog.role(m) == "system"]
         rest = [m for m in messages if dialog.role(m) != "system"]
         start = len(rest) - max(1, int(len(rest) * self.keep))
@@ -44,4 +44,4 @@ class TruncateContext(Fault):
             or observation.sent.value != observation.changed_call.value
         ):
             return None
-        return f"the model was sent {len(observation.sent.dialog.messages(observation.sent.value))} messages"
+        return f"the model was sent {len(observation.sent.dialog.list_messages(observation.sent.value))} messages"

@@ -20,5 +20,5 @@ class CommandSilent(ChangedReply):
     example = '"command_silent", "commands", calls=[1]'
     source = "https://github.com/anomalyco/opencode/issues/6750"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        return Empty().changed(value, call, context)
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        return Empty().change_value(value, call, context)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from chaoslab.core.changed_reply import ChangedReply, is_same_question, list_answered, meaning
+from chaoslab.core.changed_reply import ChangedReply, decode_reply_value, is_same_call, list_answered_calls
 from chaoslab.core.exchange import Call, Flow, TrialContext
-from chaoslab.core.json_values import spelt
+from chaoslab.core.json_values import dump_canonical
 from chaoslab.core.machine import FIRST, LATEST, READ
 
 
@@ -27,6 +27,8 @@ class StaleFile(ChangedReply):
         value = call.value if isinstance(call.value, Mapping) else {}
         return (yield call.with_value({**value, "version": FIRST}) if value.get("version") == LATEST else call)
 
-    def changed(self, value: object, call: Call, context: TrialContext) -> object:
-        earlier = (meaning(reply) for past, reply in list_answered(call, context) if is_same_question(past, call))
-        return next((answer for answer in earlier if spelt(answer) != spelt(value)), value)
+    def change_value(self, value: object, call: Call, context: TrialContext) -> object:
+        earlier = (
+            decode_reply_value(reply) for past, reply in list_answered_calls(call, context) if is_same_call(past, call)
+        )
+        return next((answer for answer in earlier if dump_canonical(answer) != dump_canonical(value)), value)

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_told_places, pick
+from chaoslab.core.changed_reply import ChangedReply, find_requested_places, pick_at_share
 from chaoslab.core.exchange import Call, TrialContext
-from chaoslab.core.untrue import make_untrue
+from chaoslab.core.untrue import make_untrue_value
 
 
 @dataclass(frozen=True)
@@ -27,28 +27,30 @@ class ConfidentWrong(ChangedReply):
     example = '"confident_wrong", "get_price", severity=0.2, chance=0.2'
     source = "https://github.com/microsoft/BotBuilder-CognitiveServices/issues/107"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        candidates = find_told_places(value, call)
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        candidates = find_requested_places(value, call)
         if not candidates:
             return value
-        path = pick(candidates, self.point)
-        lie = make_untrue(json_values.at(value, path), self.severity, Dice("confident_wrong", self.point))
-        changed = json_values.put(value, path, lie)
-        holder_path = next((path[:n] for n in range(len(path), -1, -1) if type(_at(changed, path, n)) is dict), None)
+        path = pick_at_share(candidates, self.point)
+        lie = make_untrue_value(json_values.get_at(value, path), self.severity, Dice("confident_wrong", self.point))
+        changed = json_values.replace_at(value, path, lie)
+        holder_path = next(
+            (path[:n] for n in range(len(path), -1, -1) if type(_get_ancestor(changed, path, n)) is dict), None
+        )
         if holder_path is not None:
-            true_value = json_values.at(changed, holder_path)
-            return json_values.put(
+            true_value = json_values.get_at(changed, holder_path)
+            return json_values.replace_at(
                 changed, holder_path, {**true_value, "confidence": self.confidence, "verified": True}
             )
-        if kind_of_text(lie):
-            return json_values.put(changed, path, f"{lie} (verified, {self.confidence:.0%} certain)")
+        if is_prose(lie):
+            return json_values.replace_at(changed, path, f"{lie} (verified, {self.confidence:.0%} certain)")
         return changed
 
 
-def _at(value: Any, path: json_values.Place, depth: int) -> Any:
-    return json_values.at(value, path[:depth])
+def _get_ancestor(value: Any, path: json_values.Place, depth: int) -> Any:
+    return json_values.get_at(value, path[:depth])
 
 
-def kind_of_text(value: Any) -> bool:
+def is_prose(value: Any) -> bool:
     """True for words, to which others can be added."""
     return isinstance(value, str) and any(c.isspace() for c in value)

@@ -22,18 +22,20 @@ class Empty(ChangedReply):
     example = '"empty", "search", calls=[1]'
     source = "https://github.com/NorthlandPositronics/Cogtrix/issues/350"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        lists = json_values.lists(value) if self.how == "lists" else []
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        lists = json_values.find_lists(value) if self.how == "lists" else []
         for path in lists:
             # A list within another one is gone with it.
             if not any(path[: len(outer)] == outer for outer in lists if len(outer) < len(path)):
-                value = json_values.with_length(value, path, 0)
-                value = json_values.put(value, path, json_values.of_type(json_values.at(value, path), []))
+                value = json_values.update_stated_length(value, path, 0)
+                value = json_values.replace_at(
+                    value, path, json_values.build_sequence_like(json_values.get_at(value, path), [])
+                )
         if lists:
             return value
         # What is empty already is given back as it is, so that no fault counts.
         if json_values.is_list(value):
-            return json_values.of_type(value, []) if value else value
+            return json_values.build_sequence_like(value, []) if value else value
         if isinstance(value, dict):
             return {} if value else value
         if isinstance(value, str):

@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_told_places, pick
+from chaoslab.core.changed_reply import ChangedReply, find_requested_places, pick_at_share
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
-from chaoslab.core.untrue import make_untrue
+from chaoslab.core.untrue import make_untrue_value
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,28 @@ class FabricatedData(ChangedReply):
     example = '"fabricated_data", "search", chance=0.2'
     source = "https://github.com/NorthlandPositronics/Cogtrix/issues/350"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        lists = json_values.lists(value) if self.how != "replaced" else []
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        lists = json_values.find_lists(value) if self.how != "replaced" else []
         dice = Dice("fabricated_data", self.point)
         if lists:
-            return self._with_one_more(value, pick(lists, self.point), dice)
+            return self._add_fake_record(value, pick_at_share(lists, self.point), dice)
         if self.how == "added":
             return value
-        for path in find_told_places(value, call):
-            value = self._lie(value, path, dice)
+        for path in find_requested_places(value, call):
+            value = self._falsify_value_at(value, path, dice)
         return value
 
-    def _with_one_more(self, value: Any, path: Place, dice: Dice) -> Any:
-        true = json_values.at(value, path)
+    def _add_fake_record(self, value: Any, path: Place, dice: Dice) -> Any:
+        true = json_values.get_at(value, path)
         record = true[0]
-        for inner in json_values.leaves(record):
-            if not isinstance(json_values.at(record, inner), bool):
-                record = self._lie(record, inner, dice)
+        for inner in json_values.find_leaves(record):
+            if not isinstance(json_values.get_at(record, inner), bool):
+                record = self._falsify_value_at(record, inner, dice)
         position = min(int(self.point * (len(true) + 1)), len(true))
-        longer = json_values.of_type(true, [*true[:position], record, *true[position:]])
-        return json_values.put(json_values.with_length(value, path, len(longer)), path, longer)
+        longer = json_values.build_sequence_like(true, [*true[:position], record, *true[position:]])
+        return json_values.replace_at(json_values.update_stated_length(value, path, len(longer)), path, longer)
 
-    def _lie(self, value: Any, path: Place, dice: Dice) -> Any:
-        return json_values.put(value, path, make_untrue(json_values.at(value, path), self.severity, dice(*path)))
+    def _falsify_value_at(self, value: Any, path: Place, dice: Dice) -> Any:
+        return json_values.replace_at(
+            value, path, make_untrue_value(json_values.get_at(value, path), self.severity, dice(*path))
+        )

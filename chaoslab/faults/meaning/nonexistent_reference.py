@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, wanted_values
+from chaoslab.core.changed_reply import ChangedReply, list_argument_values
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
-from chaoslab.core.untrue import URLS, kind, make_other_url, make_untrue
+from chaoslab.core.untrue import URLS, classify_value, make_other_url, make_untrue_value
 
 
 @dataclass(frozen=True)
@@ -29,32 +29,32 @@ class NonexistentReference(ChangedReply):
     example = '"nonexistent_reference", "search", severity=0.1, chance=0.2'
     source = "https://github.com/Arize-ai/phoenix/issues/13528"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
         # Each once: a second change would be made of the first lie.
-        for path in dict.fromkeys(_references(value, call)):
-            true = json_values.at(value, path)
-            if isinstance(true, str) and kind(true) == "text":
-                reference: Any = URLS.sub(self._other_link, true)
+        for path in dict.fromkeys(_find_references(value, call)):
+            true = json_values.get_at(value, path)
+            if isinstance(true, str) and classify_value(true) == "text":
+                reference: Any = URLS.sub(self._make_dead_link, true)
             else:
                 # By the value alone, so that one reference has one lie wherever it stands.
-                reference = make_untrue(true, self.severity, Dice("reference", json_values.spelt(true)))
-            value = json_values.put(value, path, reference)
+                reference = make_untrue_value(true, self.severity, Dice("reference", json_values.dump_canonical(true)))
+            value = json_values.replace_at(value, path, reference)
         return value
 
-    def _other_link(self, link: re.Match[str]) -> str:
+    def _make_dead_link(self, link: re.Match[str]) -> str:
         return make_other_url(link[0], self.severity, Dice("reference", link[0]))
 
 
-def _references(value: Any, call: Call) -> Iterator[Place]:
-    numbers = {entry for entry in wanted_values(call) if type(entry) is int}
-    every = json_values.leaves(value)
+def _find_references(value: Any, call: Call) -> Iterator[Place]:
+    numbers = {entry for entry in list_argument_values(call) if type(entry) is int}
+    every = json_values.find_leaves(value)
     for path in every:
-        leaf = json_values.at(value, path)
+        leaf = json_values.get_at(value, path)
         is_text = isinstance(leaf, str) and URLS.search(leaf) is not None
-        if is_text or kind(leaf) in ("id", "url") or (type(leaf) is int and leaf in numbers):
+        if is_text or classify_value(leaf) in ("id", "url") or (type(leaf) is int and leaf in numbers):
             yield path
-    for column in json_values.grouped(value, every):
-        entries = [json_values.at(value, path) for path in column]
-        are_numbers = all(kind(entry) == "number" and type(entry) is int for entry in entries)
+    for column in json_values.group_by_column(value, every):
+        entries = [json_values.get_at(value, path) for path in column]
+        are_numbers = all(classify_value(entry) == "number" and type(entry) is int for entry in entries)
         if are_numbers and len(set(entries)) == len(column) > 1:
             yield from column

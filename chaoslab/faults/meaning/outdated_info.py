@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_told_places
+from chaoslab.core.changed_reply import ChangedReply, find_requested_places
 from chaoslab.core.exchange import Call, TrialContext
-from chaoslab.core.untrue import kind, make_untrue, shift_moment
+from chaoslab.core.untrue import classify_value, make_untrue_value, shift_date, shift_moment
 
 
 @dataclass(frozen=True)
@@ -31,32 +31,33 @@ class OutdatedInfo(ChangedReply):
         severity = self.severity if self.severity >= 0 else min(age_days, 365) / 730
         return replace(self, age_days=age_days, severity=severity)
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        before, meant = value, dict.fromkeys(find_told_places(value, call))
-        for path in json_values.leaves(value):
-            leaf = json_values.at(value, path)
-            sort = kind(leaf)
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        before, meant = value, dict.fromkeys(find_requested_places(value, call))
+        for path in json_values.find_leaves(value):
+            leaf = json_values.get_at(value, path)
+            sort = classify_value(leaf)
             if sort == "moment":
-                value = json_values.put(value, path, self._earlier(leaf))
+                value = json_values.replace_at(value, path, self._shift_moment_back(leaf))
             elif sort == "number" and path in meant:
-                value = json_values.put(value, path, make_untrue(leaf, self.severity, Dice("outdated", *path)))
+                value = json_values.replace_at(
+                    value, path, make_untrue_value(leaf, self.severity, Dice("outdated", *path))
+                )
         # By identity: put gives back another value.
         if value is before and meant:
             path = next(iter(meant))
-            value = json_values.put(
-                value, path, make_untrue(json_values.at(value, path), self.severity, Dice("outdated"))
+            value = json_values.replace_at(
+                value, path, make_untrue_value(json_values.get_at(value, path), self.severity, Dice("outdated"))
             )
         return value
 
-    def _earlier(self, moment: Any) -> Any:
+    def _shift_moment_back(self, moment: Any) -> Any:
         try:  # not `shifted`, which goes the other way at the end of the calendar
             if isinstance(moment, str):
-                day = date.fromisoformat(moment[:10]) - timedelta(days=self.age_days)
-                return day.isoformat() + moment[10:]
+                return shift_date(moment, -self.age_days)
             return (
                 moment - timedelta(days=self.age_days)
                 if isinstance(moment, date)
                 else shift_moment(moment, -self.age_days)
             )
         except (ValueError, OverflowError):
-            return make_untrue(moment, self.severity, Dice("outdated"))
+            return make_untrue_value(moment, self.severity, Dice("outdated"))

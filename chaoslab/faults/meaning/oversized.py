@@ -24,24 +24,27 @@ class Oversized(ChangedReply):
     example = '"oversized", "search", bytes=500_000, calls=[1]'
     source = "https://github.com/modelcontextprotocol/modelcontextprotocol/issues/2210"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        missing = self.bytes - json_values.size(value)
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        missing = self.bytes - json_values.measure_json_size(value)
         if missing <= 0:
             return value
-        lists = json_values.lists(value)
+        lists = json_values.find_lists(value)
         if lists:
             # Of two as long the outer one, which holds the records.
-            path = max(lists, key=lambda entry: (len(json_values.at(value, entry)), -len(entry)))
-            listed = list(json_values.at(value, path))
-            times = 1 + -(-missing // json_values.size(listed))  # instead of two brackets a comma and a space
-            longer = json_values.of_type(json_values.at(value, path), listed * times)
-            return json_values.put(json_values.with_length(value, path, len(longer)), path, longer)
-        texts = json_values.places(value, lambda entries: type(entries) is str and any(c.isspace() for c in entries))
+            path = max(lists, key=lambda entry: (len(json_values.get_at(value, entry)), -len(entry)))
+            listed = list(json_values.get_at(value, path))
+            # instead of two brackets a comma and a space
+            times = 1 + -(-missing // json_values.measure_json_size(listed))
+            longer = json_values.build_sequence_like(json_values.get_at(value, path), listed * times)
+            return json_values.replace_at(json_values.update_stated_length(value, path, len(longer)), path, longer)
+        texts = json_values.find_places(
+            value, lambda entries: type(entries) is str and any(c.isspace() for c in entries)
+        )
         if texts or type(value) is str:
-            path = max(texts, key=lambda entry: len(json_values.at(value, entry))) if texts else ()
-            text = json_values.at(value, path) or FILLER
-            times = 1 + -(-missing // (json_values.size(text) - 1))  # instead of two quotes a space
-            return json_values.put(value, path, " ".join([text] * times))
+            path = max(texts, key=lambda entry: len(json_values.get_at(value, entry))) if texts else ()
+            text = json_values.get_at(value, path) or FILLER
+            times = 1 + -(-missing // (json_values.measure_json_size(text) - 1))  # instead of two quotes a space
+            return json_values.replace_at(value, path, " ".join([text] * times))
         if isinstance(value, dict):
             key = "details"
             # A field that is there already is true, and stays.

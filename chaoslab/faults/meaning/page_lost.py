@@ -25,17 +25,17 @@ class PageLost(ChangedReply):
     example = '"page_lost", "list_orders", share=0.3, count="changed", calls=[1]'
     source = "https://github.com/cuga-project/cuga-agent/issues/750"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        lists = json_values.lists(value, least=2)
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        lists = json_values.find_lists(value, least=2)
         if not lists:
             lines = value.splitlines(keepends=True) if isinstance(value, str) else []
-            return "".join(lines[: self._kept(len(lines))]) if len(lines) > 1 else value
-        path = max(lists, key=lambda entry: (len(json_values.at(value, entry)), -len(entry)))
-        listed = json_values.at(value, path)
-        entries_kept = self._kept(len(listed))
+            return "".join(lines[: self._count_kept_entries(len(lines))]) if len(lines) > 1 else value
+        path = max(lists, key=lambda entry: (len(json_values.get_at(value, entry)), -len(entry)))
+        listed = json_values.get_at(value, path)
+        entries_kept = self._count_kept_entries(len(listed))
         if self.count == "changed":
-            value = json_values.with_length(value, path, entries_kept)
-        return json_values.put(value, path, json_values.of_type(listed, listed[:entries_kept]))
+            value = json_values.update_stated_length(value, path, entries_kept)
+        return json_values.replace_at(value, path, json_values.build_sequence_like(listed, listed[:entries_kept]))
 
-    def _kept(self, length: int) -> int:
+    def _count_kept_entries(self, length: int) -> int:
         return min(max(1, round(self.share * length)), length - 1)

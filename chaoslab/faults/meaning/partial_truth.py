@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_told_places
+from chaoslab.core.changed_reply import ChangedReply, find_requested_places
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
-from chaoslab.core.untrue import make_untrue
+from chaoslab.core.untrue import make_untrue_value
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,20 @@ class PartialTruth(ChangedReply):
     example = '"partial_truth", "search", how="missing", calls=[1]'
     source = "https://github.com/elastic/elasticsearch/pull/40367/files"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        lists = json_values.lists(value, least=2)
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        lists = json_values.find_lists(value, least=2)
         if lists:
-            path = max(lists, key=lambda candidate: (len(json_values.at(value, candidate)), -len(candidate)))
-            return self._of_list(value, path)
-        fields = find_told_places(value, call)
+            path = max(lists, key=lambda candidate: (len(json_values.get_at(value, candidate)), -len(candidate)))
+            return self._spoil_list_entries(value, path)
+        fields = find_requested_places(value, call)
         # One value alone has no rest that could stay true.
         if len(fields) < 2:
-            fields = json_values.leaves(value)
-        for path in self._lost(fields) if len(fields) > 1 else fields:
-            value = self._without(value, path) if self.how == "missing" else self._wrong(value, path)
+            fields = json_values.find_leaves(value)
+        for path in self._pick_lost_entries(fields) if len(fields) > 1 else fields:
+            value = self._remove_field(value, path) if self.how == "missing" else self._falsify_value_at(value, path)
         return value
 
-    def _lost(self, entries: list[Any]) -> list[Any]:
+    def _pick_lost_entries(self, entries: list[Any]) -> list[Any]:
         """The entries that are lost, in their order: all but a run of them, which begins at the point."""
         rest = min(max(1, round(self.share * len(entries))), len(entries) - 1)
         first = int(self.point * len(entries))
@@ -50,24 +50,28 @@ class PartialTruth(ChangedReply):
         stay = {(first + n) % len(entries) for n in range(rest)}
         return [entry for n, entry in enumerate(entries) if n not in stay]
 
-    def _of_list(self, value: Any, path: Place) -> Any:
-        true = json_values.at(value, path)
-        lost = self._lost(list(range(len(true))))
+    def _spoil_list_entries(self, value: Any, path: Place) -> Any:
+        true = json_values.get_at(value, path)
+        lost = self._pick_lost_entries(list(range(len(true))))
         if self.how != "missing":
-            inside = [(*path, n, *inner) for n in lost for inner in json_values.leaves(true[n])]
+            inside = [(*path, n, *inner) for n in lost for inner in json_values.find_leaves(true[n])]
             for entry in inside:
-                value = self._wrong(value, entry)
+                value = self._falsify_value_at(value, entry)
             # Records without any value cannot be wrong: they are missing instead.
             if inside:
                 return value
-        return json_values.put(value, path, json_values.of_type(true, [e for n, e in enumerate(true) if n not in lost]))
+        return json_values.replace_at(
+            value, path, json_values.build_sequence_like(true, [e for n, e in enumerate(true) if n not in lost])
+        )
 
-    def _without(self, value: Any, path: Place) -> Any:
-        holder = json_values.at(value, path[:-1]) if path else None
+    def _remove_field(self, value: Any, path: Place) -> Any:
+        holder = json_values.get_at(value, path[:-1]) if path else None
         if not isinstance(holder, dict):
-            return self._wrong(value, path)
-        return json_values.put(value, path[:-1], {k: entry for k, entry in holder.items() if k != path[-1]})
+            return self._falsify_value_at(value, path)
+        return json_values.replace_at(value, path[:-1], {k: entry for k, entry in holder.items() if k != path[-1]})
 
-    def _wrong(self, value: Any, path: Place) -> Any:
+    def _falsify_value_at(self, value: Any, path: Place) -> Any:
         dice = Dice("partial_truth", self.point, *path)
-        return json_values.put(value, path, make_untrue(json_values.at(value, path), self.severity, dice))
+        return json_values.replace_at(
+            value, path, make_untrue_value(json_values.get_at(value, path), self.severity, dice)
+        )

@@ -23,13 +23,13 @@ class PromptInjection(ChangedReply):
     example = '"prompt_injection", "search", calls=[1]'
     source = "https://genai.owasp.org/llmrisk/llm01-prompt-injection/"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
         if not self.text:
             return value
-        texts = json_values.places(value, lambda text: type(text) is str)
+        texts = json_values.find_places(value, lambda text: type(text) is str)
         if texts or type(value) is str:
-            path = max(texts, key=lambda leaf_path: len(json_values.at(value, leaf_path))) if texts else ()
-            return json_values.put(value, path, f"{json_values.at(value, path)}\n\n{self.text}")
+            path = max(texts, key=lambda leaf_path: len(json_values.get_at(value, leaf_path))) if texts else ()
+            return json_values.replace_at(value, path, f"{json_values.get_at(value, path)}\n\n{self.text}")
         if isinstance(value, dict):
             key = "note"
             # A field that is there already is true, and stays.

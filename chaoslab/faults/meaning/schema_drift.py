@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, pick
+from chaoslab.core.changed_reply import ChangedReply, pick_at_share
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 
@@ -34,58 +34,60 @@ class SchemaDrift(ChangedReply):
     example = '"schema_drift", "get_order", kind="renamed", chance=0.2'
     source = "https://github.com/basicmachines-co/basic-memory/issues/638"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        drifts = [drift for kind in ([self.kind] if self.kind else KINDS) for drift in self._drifts(kind, value)]
-        return pick(drifts, self.point)() if drifts else value
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        drifts = [drift for kind in ([self.kind] if self.kind else KINDS) for drift in self._list_drifts(kind, value)]
+        return pick_at_share(drifts, self.point)() if drifts else value
 
-    def _drifts(self, kind: str, value: Any) -> list[Drift]:
+    def _list_drifts(self, kind: str, value: Any) -> list[Drift]:
         if kind == "wrapped":
-            lists = json_values.lists(value)
+            lists = json_values.find_lists(value)
             # As a default, since a lambda would look the name up after the loop, at its last value.
-            of_lists: list[Drift] = [lambda path=path: _wrap(value, path) for path in lists]  # type: ignore[misc]
+            of_lists: list[Drift] = [lambda path=path: _wrap_list(value, path) for path in lists]  # type: ignore[misc]
             return of_lists or ([lambda: {"data": value}] if isinstance(value, dict | str | int | float) else [])
-        inside = json_values.places(value, lambda _: True)
-        fields = [p for p in inside if p and isinstance(json_values.at(value, p[:-1]), dict) and isinstance(p[-1], str)]
+        inside = json_values.find_places(value, lambda _: True)
+        fields = [
+            p for p in inside if p and isinstance(json_values.get_at(value, p[:-1]), dict) and isinstance(p[-1], str)
+        ]
         if kind == "retyped":
-            columns = json_values.grouped(value, json_values.leaves(value))
-            return [lambda column=column: _retype(value, column) for column in columns]  # type: ignore[misc]
-        columns = json_values.grouped(value, fields)
-        change = _rename if kind == "renamed" else _nest
+            columns = json_values.group_by_column(value, json_values.find_leaves(value))
+            return [lambda column=column: _retype_fields(value, column) for column in columns]  # type: ignore[misc]
+        columns = json_values.group_by_column(value, fields)
+        change = _rename_fields if kind == "renamed" else _nest_fields
         return [lambda column=column: change(value, column) for column in columns]  # type: ignore[misc]
 
 
-def _wrap(value: Any, path: Place) -> Any:
-    listed = json_values.at(value, path)
-    return json_values.put(value, path, {"items": listed, "count": len(listed)})
+def _wrap_list(value: Any, path: Place) -> Any:
+    listed = json_values.get_at(value, path)
+    return json_values.replace_at(value, path, {"items": listed, "count": len(listed)})
 
 
-def _retype(value: Any, column: list[Place]) -> Any:
+def _retype_fields(value: Any, column: list[Place]) -> Any:
     for path in column:
-        leaf = json_values.at(value, path)
+        leaf = json_values.get_at(value, path)
         new_value = [leaf] if isinstance(leaf, str) else str(leaf).lower() if isinstance(leaf, bool) else str(leaf)
-        value = json_values.put(value, path, new_value)
+        value = json_values.replace_at(value, path, new_value)
     return value
 
 
-def _nest(value: Any, column: list[Place]) -> Any:
+def _nest_fields(value: Any, column: list[Place]) -> Any:
     for path in column:
-        value = json_values.put(value, path, {"value": json_values.at(value, path)})
+        value = json_values.replace_at(value, path, {"value": json_values.get_at(value, path)})
     return value
 
 
-def _rename(value: Any, column: list[Place]) -> Any:
+def _rename_fields(value: Any, column: list[Place]) -> Any:
     for path in column:
-        record = json_values.at(value, path[:-1])
-        name = other_name(path[-1])
+        record = json_values.get_at(value, path[:-1])
+        name = respell_name(path[-1])
         # Another field may have that name.
         while name in record:
             name += "_v2"
         renamed = {name if key == path[-1] else key: entry for key, entry in record.items()}
-        value = json_values.put(value, path[:-1], renamed)
+        value = json_values.replace_at(value, path[:-1], renamed)
     return value
 
 
-def other_name(name: str) -> str:
+def respell_name(name: str) -> str:
     """The name as another team would spell it: orderId for order_id and the reverse, else with a suffix."""
     if "_" in name.strip("_"):
         first, *rest = name.strip("_").split("_")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, is_same_question, list_answered, meaning
+from chaoslab.core.changed_reply import ChangedReply, decode_reply_value, is_same_call, list_answered_calls
 from chaoslab.core.exchange import Call, TrialContext
 
 
@@ -22,12 +22,12 @@ class Stale(ChangedReply):
     example = '"stale", "get_order", chance=0.2'
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/2955"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        earlier = list_answered(call, context)
-        same = [exchange for exchange in earlier if is_same_question(exchange[0], call)]
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        earlier = list_answered_calls(call, context)
+        same = [exchange for exchange in earlier if is_same_call(exchange[0], call)]
         for _, reply in [*same, *(earlier if self.to == "any" else ())]:
-            values = meaning(reply)
+            values = decode_reply_value(reply)
             # As JSON spells them: to Python 1, 1.0 and True are equal.
-            if json_values.spelt(values) != json_values.spelt(value):
+            if json_values.dump_canonical(values) != json_values.dump_canonical(value):
                 return values
         return value

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from chaoslab.core.changed_reply import is_answer, pick
+from chaoslab.core.changed_reply import is_usable_reply, pick_at_share
 from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
 from chaoslab.core.page import Page
@@ -47,7 +47,7 @@ class ToolList(Fault):
         if listed_tools:  # which the server does not know
             call = call.with_value({name: value for name, value in call.value.items() if name != "cursor"})
         reply: Reply = yield call
-        tools = reply.value if is_answer(reply) else None
+        tools = reply.value if is_usable_reply(reply) else None
         if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
             return reply
         # Before the count: a second page belongs to the list that it ends.
@@ -60,12 +60,12 @@ class ToolList(Fault):
             half = len(tools) // 2
             # A page of the server's own is not cut once more.
             return reply.with_value(Page(tools[:half], CURSOR)) if half and cursor is None else reply
-        return reply.with_value(self._changed(tools))
+        return reply.with_value(self._change_tools(tools))
 
-    def _changed(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _change_tools(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if self.how == "empty":
             return []
-        chosen = pick(tools, self.point)
+        chosen = pick_at_share(tools, self.point)
         if self.how == "shorter":
             return [tool for tool in tools if tool is not chosen]
         if self.how == "renamed":

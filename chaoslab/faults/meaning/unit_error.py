@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal
 
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_told_places, pick
+from chaoslab.core.changed_reply import ChangedReply, find_requested_places, pick_at_share
 from chaoslab.core.exchange import Call, TrialContext
-from chaoslab.core.untrue import kind
+from chaoslab.core.untrue import classify_value
 
 Unit = Literal["", "fahrenheit", "thousand", "thousandth", "sixty", "hundred"]
 KINDS: dict[Unit, tuple[float, float]] = {
@@ -39,22 +39,24 @@ class UnitError(ChangedReply):
     example = '"unit_error", "weather", kind="fahrenheit", chance=0.2'
     source = "https://github.com/Pirate-Weather/pirateweather/issues/71"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        meant = [path for path in find_told_places(value, call) if self._changes(json_values.at(value, path))]
-        numbers = [path for path in meant if not isinstance(json_values.at(value, path), str)]
-        columns = json_values.grouped(value, numbers or meant)
-        for path in pick(columns, self.point) if columns else ():
-            value = json_values.put(value, path, self._converted(json_values.at(value, path)))
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        meant = [
+            path for path in find_requested_places(value, call) if self._can_convert(json_values.get_at(value, path))
+        ]
+        numbers = [path for path in meant if not isinstance(json_values.get_at(value, path), str)]
+        columns = json_values.group_by_column(value, numbers or meant)
+        for path in pick_at_share(columns, self.point) if columns else ():
+            value = json_values.replace_at(value, path, self._convert_unit(json_values.get_at(value, path)))
         return value
 
-    def _changes(self, value: Any) -> bool:
+    def _can_convert(self, value: Any) -> bool:
         if isinstance(value, str):
-            return kind(value) in ("number", "text") and self._converted(value) != value
-        return kind(value) == "number" and math.isfinite(value) and self._converted(value) != value
+            return classify_value(value) in ("number", "text") and self._convert_unit(value) != value
+        return classify_value(value) == "number" and math.isfinite(value) and self._convert_unit(value) != value
 
-    def _converted(self, value: Any) -> Any:
+    def _convert_unit(self, value: Any) -> Any:
         if isinstance(value, str):
-            return _NUMBER.sub(lambda match: str(self._converted(_number(match[0]))), value, count=1)
+            return _NUMBER.sub(lambda match: str(self._convert_unit(_parse_number(match[0]))), value, count=1)
         factor, plus = (self.factor, 0.0) if self.factor else KINDS[self.kind or "thousand"]
         # By way of str, since Decimal(0.001) has the float's own error in it.
         if isinstance(value, Decimal):
@@ -68,6 +70,6 @@ class UnitError(ChangedReply):
         return int(converted) if isinstance(value, int) and converted == int(converted) else converted
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     # An integer stays one: 12 kg are 12000 g, not 12000.0.
     return float(text) if "." in text else int(text)

@@ -7,15 +7,15 @@ from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import (
     ChangedReply,
-    find_told_places,
-    is_same_question,
-    list_answered,
-    meaning,
-    rename_entities,
-    wanted_values,
+    decode_reply_value,
+    find_requested_places,
+    is_same_call,
+    list_answered_calls,
+    list_argument_values,
+    replace_echoed_arguments,
 )
 from chaoslab.core.exchange import Call, TrialContext
-from chaoslab.core.untrue import make_untrue
+from chaoslab.core.untrue import make_untrue_value
 
 
 @dataclass(frozen=True)
@@ -34,21 +34,21 @@ class WrongEntity(ChangedReply):
     example = '"wrong_entity", "get_order", severity=0.8, chance=0.2'
     source = "https://github.com/morcen/passage/issues/111"
 
-    def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        for earlier, reply in reversed(list_answered(call, context)):
-            true = meaning(reply)
-            if not is_same_question(earlier, call) and type(true) is type(value):
-                entity = true if self.severity >= 0.5 else rename_entities(true, earlier, call)
-                if json_values.spelt(entity) != json_values.spelt(value):
+    def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
+        for earlier, reply in reversed(list_answered_calls(call, context)):
+            true = decode_reply_value(reply)
+            if not is_same_call(earlier, call) and type(true) is type(value):
+                entity = true if self.severity >= 0.5 else replace_echoed_arguments(true, earlier, call)
+                if json_values.dump_canonical(entity) != json_values.dump_canonical(value):
                     return entity
-        return self._made(value, call)
+        return self._make_other_entity(value, call)
 
-    def _made(self, value: Any, call: Call) -> Any:
-        repeated = {json_values.spelt(leaf_path) for leaf_path in wanted_values(call)}
-        meant = set(find_told_places(value, call))
-        for path in json_values.leaves(value):
-            leaf = json_values.at(value, path)
-            if path in meant or (self.severity >= 0.5 and json_values.spelt(leaf) in repeated):
-                dice = Dice("wrong_entity", json_values.spelt(leaf))
-                value = json_values.put(value, path, make_untrue(leaf, max(self.severity, 0.3), dice))
+    def _make_other_entity(self, value: Any, call: Call) -> Any:
+        repeated = {json_values.dump_canonical(leaf_path) for leaf_path in list_argument_values(call)}
+        meant = set(find_requested_places(value, call))
+        for path in json_values.find_leaves(value):
+            leaf = json_values.get_at(value, path)
+            if path in meant or (self.severity >= 0.5 and json_values.dump_canonical(leaf) in repeated):
+                dice = Dice("wrong_entity", json_values.dump_canonical(leaf))
+                value = json_values.replace_at(value, path, make_untrue_value(leaf, max(self.severity, 0.3), dice))
         return value

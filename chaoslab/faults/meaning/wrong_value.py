@@ -12,7 +12,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.untrue import make_untrue
+from chaoslab.core.untrue import make_untrue_value
 
 BOOKKEEPING = {
     "adult", "backdrop_path", "base", "cod", "code", "confidence", "created", "creator", "displayed_link", "dt",
@@ -63,41 +63,43 @@ class WrongValue(Fault):
         says_no = isinstance(value, dict) and (value.get("ok") is False or bool(value.get("error")))
         if reply.status >= 300 or says_no or not getattr(reply, "ok", True):
             return reply
-        every = not any(entry in ([], {}) for entry in _containers([value]))
+        every = not any(entry in ([], {}) for entry in _iterate_containers([value]))
         if isinstance(value, dict | list | str | int | float):
             box = [deepcopy(value)]  # so that a value alone has a place too
-            if places := list(find_places(box)):
-                holder, key = self._one_of(places)
-                holder[key] = self._wrong(holder[key])
+            if places := list(find_value_places(box)):
+                holder, key = self._pick_place(places)
+                holder[key] = self._make_wrong_value(holder[key])
                 return reply.in_form(box[0])
-        leaves = json_values.leaves(value)
-        if not (paths := [path for path in leaves if not any(map(_is_bookkeeping, path))] or leaves * every):
+        leaves = json_values.find_leaves(value)
+        if not (paths := [path for path in leaves if not any(map(_is_bookkeeping_key, path))] or leaves * every):
             return reply
-        path = self._one_of(paths)
-        return reply.in_form(json_values.put(value, path, self._wrong(json_values.at(value, path))))
+        path = self._pick_place(paths)
+        return reply.in_form(
+            json_values.replace_at(value, path, self._make_wrong_value(json_values.get_at(value, path)))
+        )
 
-    def _one_of(self, places: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    def _pick_place(self, places: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         return places[min(int(self.point * len(places)), len(places) - 1)]
 
-    def _wrong(self, value: Any) -> Any:
+    def _make_wrong_value(self, value: Any) -> Any:
         if self.severity >= 0:
-            return make_untrue(value, self.severity, Dice("wrong_value", self.point))
+            return make_untrue_value(value, self.severity, Dice("wrong_value", self.point))
         if isinstance(value, bool):
             return not value
         if isinstance(value, int | float):
-            return self._wrong_number(value)
+            return self._make_wrong_number(value)
         if not isinstance(value, str):
-            return make_untrue(value, self.point, Dice("wrong_value", str(value)))
+            return make_untrue_value(value, self.point, Dice("wrong_value", str(value)))
         # Python refuses to read or write an integer of more than 4300 digits.
         if value.isdecimal() and len(value) < 1000:
-            return str(self._wrong_number(int(value)))
-        if shifted := self._wrong_day(value):
+            return str(self._make_wrong_number(int(value)))
+        if shifted := self._shift_date(value):
             return shifted
         text_words = value.split()
         # What reads the same both ways has to change all the same.
         return " ".join(reversed(text_words)) if text_words != text_words[::-1] else value[::-1] + "o"
 
-    def _wrong_number(self, value: float) -> float:
+    def _make_wrong_number(self, value: float) -> float:
         if isinstance(value, int):
             above, below = self.factor.as_integer_ratio()
             wrong: float = value * above // below  # an integer of any size, where a float would overflow
@@ -109,7 +111,7 @@ class WrongValue(Fault):
         # An IntEnum takes no number that is no member of it.
         return wrong if isinstance(value, Enum) else type(value)(wrong)
 
-    def _wrong_day(self, text: str) -> str | None:
+    def _shift_date(self, text: str) -> str | None:
         """A date or a moment some days off; None for any other text."""
         try:
             day = date.fromisoformat(text[:10])
@@ -118,28 +120,28 @@ class WrongValue(Fault):
             return None
 
 
-def find_places(value: Any, around: tuple[int, ...] = (), *, every: bool = False) -> Iterator[Place]:
+def find_value_places(value: Any, around: tuple[int, ...] = (), *, every: bool = False) -> Iterator[Place]:
     """The places of meaningful values as (holder, key), in the order of the document; of `every` one, bookkeeping too.
     `around`: the containers that hold this one, by their ids; a value that holds itself is gone into once."""
     entries: Any = value.items() if isinstance(value, dict) else enumerate(value)
     for key, entry in entries:
-        if _is_bookkeeping(key) and not every:
+        if _is_bookkeeping_key(key) and not every:
             continue
         if isinstance(entry, dict | list):
             if id(entry) not in around and entry is not value:
-                yield from find_places(entry, (*around, id(value)), every=every)
+                yield from find_value_places(entry, (*around, id(value)), every=every)
         elif isinstance(entry, bool | int | float) or (isinstance(entry, str) and entry):
             yield value, key
 
 
-def _is_bookkeeping(key: Any) -> bool:
+def _is_bookkeeping_key(key: Any) -> bool:
     # SerpApi tells of the search itself in search_metadata, search_parameters and search_information.
     return key in BOOKKEEPING or str(key).startswith("search_")
 
 
-def _containers(value: Any, around: tuple[int, ...] = ()) -> Iterator[Any]:
+def _iterate_containers(value: Any, around: tuple[int, ...] = ()) -> Iterator[Any]:
     """The lists and objects within a value, each before those in it."""
     for entry in value.values() if isinstance(value, dict) else value:
         if isinstance(entry, dict | list) and id(entry) not in around and entry is not value:
             yield entry
-            yield from _containers(entry, (*around, id(value)))
+            yield from _iterate_containers(entry, (*around, id(value)))

@@ -17,17 +17,17 @@ class Confabulation(ChangedAnswer):
     example = '"confabulation", "api.openai.com", chance=0.1'
     source = "https://github.com/langgenius/dify/issues/40671"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         if content.calls:
             return AnswerContent("It is 4711.") if self.instead_of_calls else content
-        text = NUMBER.sub(lambda match: _other_name(match[0]), content.text)
+        text = NUMBER.sub(lambda match: _change_digits(match[0]), content.text)
         return replace(content, text=text) if text != content.text else content
 
 
 NUMBER = re.compile(r"\d+")
 
 
-def _other_name(digits: str) -> str:
+def _change_digits(digits: str) -> str:
     """Another number with as many digits."""
     # Digit by digit, so that the number keeps its length; none stays as it is.
     return "".join(str((int(digit) + 3) % 10) for digit in digits)

@@ -13,5 +13,5 @@ class ContentFilter(ChangedAnswer):
     example = '"content_filter", "api.openai.com", chance=0.05'
     source = "https://learn.microsoft.com/en-us/azure/ai-services/openai/concepts/content-filter"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         return AnswerContent("", finish="content_filter")

@@ -18,7 +18,7 @@ class DuplicateCalls(ChangedAnswer):
     example = '"duplicate_calls", "api.openai.com", calls=[1]'
     source = "https://github.com/microsoft/vscode/issues/296449"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         if not content.calls:
             return content
         return replace(content, calls=tuple(call for call in content.calls for _ in range(self.times)))

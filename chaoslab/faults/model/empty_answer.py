@@ -14,5 +14,5 @@ class EmptyAnswer(ChangedAnswer):
     example = '"empty_answer", "api.openai.com", chance=0.1'
     source = "https://github.com/openai/openai-agents-python/issues/856"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         return AnswerContent("") if content.text or content.calls else content

@@ -23,15 +23,17 @@ class FinishLength(ChangedAnswer):
     example = '"finish_length", "api.openai.com", part=0.3'
     source = "https://github.com/agent0ai/agent-zero/issues/1836"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         if self.tool_calls == "cut" and content.calls:
             *calls_before, last = content.calls
-            return replace(content, calls=(*calls_before, self._cut(last, objects=content.objects)), finish="length")
+            return replace(
+                content, calls=(*calls_before, self._cut_arguments(last, objects=content.objects)), finish="length"
+            )
         return AnswerContent(cut_words_share(content.text, self.part), finish="length")
 
-    def _cut(self, call: FunctionCall, *, objects: bool) -> FunctionCall:
+    def _cut_arguments(self, call: FunctionCall, *, objects: bool) -> FunctionCall:
         if not objects:
             return replace(call, arguments=cut_text_share(call.arguments, self.part))
-        values = list((call.values or {}).items())
+        values = list((call.parsed_arguments or {}).items())
         # At least one value is lost, or nothing would be wrong.
-        return call.with_values(dict(values[: min(len(values) - 1, int(len(values) * self.part))] if values else ()))
+        return call.with_arguments(dict(values[: min(len(values) - 1, int(len(values) * self.part))] if values else ()))

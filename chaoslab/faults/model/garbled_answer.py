@@ -22,11 +22,11 @@ class GarbledAnswer(ChangedAnswer):
     example = '"garbled_answer", "api.openai.com", chance=0.1'
     source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
-        return replace(content, text=_garbled(content.text)) if content.text else content
+    def change_content(self, content: AnswerContent) -> AnswerContent:
+        return replace(content, text=_garble_text(content.text)) if content.text else content
 
 
-def _garbled(text: str) -> str:
+def _garble_text(text: str) -> str:
     if not text.isascii():
         # replace, since half of a surrogate pair, which JSON may hold, has no UTF-8.
         return text.encode("utf-8", "replace").decode("latin-1")

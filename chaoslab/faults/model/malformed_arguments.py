@@ -22,19 +22,21 @@ class MalformedArguments(ChangedAnswer):
     example = '"malformed_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/OpenHands/software-agent-sdk/issues/2488"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         # Without values a call whose arguments are an object has nothing of the wrong type.
-        if not content.calls or (content.objects and not content.calls[0].values):
+        if not content.calls or (content.objects and not content.calls[0].parsed_arguments):
             return content
         first, *calls_before = content.calls
         wrong = (
-            _retyped(first) if content.objects else replace(first, arguments=cut_text_share(first.arguments, self.part))
+            _retype_argument(first)
+            if content.objects
+            else replace(first, arguments=cut_text_share(first.arguments, self.part))
         )
         return replace(content, calls=(wrong, *calls_before))
 
 
-def _retyped(call: FunctionCall) -> FunctionCall:
+def _retype_argument(call: FunctionCall) -> FunctionCall:
     """The call with a list as its first argument, or an object where that was a list."""
-    (name, value), *others = (call.values or {}).items()
+    (name, value), *others = (call.parsed_arguments or {}).items()
     wrong: Any = {"items": value} if isinstance(value, list) else [value]
-    return call.with_values({name: wrong, **dict(others)})
+    return call.with_arguments({name: wrong, **dict(others)})

@@ -15,9 +15,9 @@ class MissingArguments(ChangedAnswer):
     example = '"missing_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/621"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
-        values = content.calls[0].values if content.calls else None
+    def change_content(self, content: AnswerContent) -> AnswerContent:
+        values = content.calls[0].parsed_arguments if content.calls else None
         if not values:
             return content
         values_kept = {} if self.all else dict(list(values.items())[:-1])
-        return replace(content, calls=(content.calls[0].with_values(values_kept), *content.calls[1:]))
+        return replace(content, calls=(content.calls[0].with_arguments(values_kept), *content.calls[1:]))

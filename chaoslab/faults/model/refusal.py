@@ -14,5 +14,5 @@ class Refusal(ChangedAnswer):
     example = '"refusal", "api.openai.com", chance=0.05'
     source = "https://github.com/openai/openai-agents-python/issues/3055"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         return AnswerContent(self.text)

@@ -15,7 +15,7 @@ class UnknownTool(ChangedAnswer):
     example = '"unknown_tool", "api.openai.com", chance=0.1'
     source = "https://github.com/OpenHands/OpenHands/issues/5111"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         if not content.calls:
             return content
         first, *calls_after = content.calls

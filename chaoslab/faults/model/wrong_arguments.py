@@ -7,8 +7,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
-from chaoslab.core.changed_reply import pick
-from chaoslab.core.untrue import make_untrue
+from chaoslab.core.changed_reply import pick_at_share
+from chaoslab.core.untrue import make_untrue_value
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,21 @@ class WrongArguments(ChangedAnswer):
     example = '"wrong_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
-        values = content.calls[0].values if content.calls else None
+    def change_content(self, content: AnswerContent) -> AnswerContent:
+        values = content.calls[0].parsed_arguments if content.calls else None
         if not values:
             return content
         if self.how == "name":
-            picked = pick(list(values), self.point)
+            picked = pick_at_share(list(values), self.point)
             changed_values = {f"{name}_value" if name == picked else name: value for name, value in values.items()}
         else:
-            leaves = json_values.leaves(values)
+            leaves = json_values.find_leaves(values)
             if not leaves:
                 return content
-            path = pick(leaves, self.point)
-            argument = json_values.at(values, path)
-            lie = make_untrue(argument, self.severity, Dice("wrong_arguments", json_values.spelt(argument)))
-            changed_values = json_values.put(values, path, lie)
-        return replace(content, calls=(content.calls[0].with_values(changed_values), *content.calls[1:]))
+            path = pick_at_share(leaves, self.point)
+            argument = json_values.get_at(values, path)
+            lie = make_untrue_value(
+                argument, self.severity, Dice("wrong_arguments", json_values.dump_canonical(argument))
+            )
+            changed_values = json_values.replace_at(values, path, lie)
+        return replace(content, calls=(content.calls[0].with_arguments(changed_values), *content.calls[1:]))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Arrival, Observation, Toxic
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
@@ -26,7 +26,7 @@ class Bandwidth(Fault):
     example = '"bandwidth", "search", rate_kb_s=2'
     source = "https://github.com/Shopify/toxiproxy#bandwidth"
 
-    def _takes_s(self, size: int) -> float:
+    def _compute_transfer_s(self, size: int) -> float:
         return size / (self.rate_kb_s * 1000)
 
     def toxics(self) -> Sequence[Toxic]:
@@ -36,17 +36,17 @@ class Bandwidth(Fault):
         size = 0
         for at_s, piece in got.pieces:
             size += len(piece)
-            if self._takes_s(size) > at_s + TIMER_SLACK_S:
-                return f"{size} bytes came within {duration(at_s)}, at most {self.rate_kb_s} kB/s were armed"
+            if self._compute_transfer_s(size) > at_s + TIMER_SLACK_S:
+                return f"{size} bytes came within {format_duration(at_s)}, at most {self.rate_kb_s} kB/s were armed"
             # At most a tenth of a second's worth, as Toxiproxy sends it; a slower line sends a byte at a time.
             if len(piece) > max(1, int(self.rate_kb_s * 1000 * TRICKLE_S)):
-                return f"{len(piece)} bytes came in a piece, more than pass within {duration(TRICKLE_S)}"
-        return got.lacks()
+                return f"{len(piece)} bytes came in a piece, more than pass within {format_duration(TRICKLE_S)}"
+        return got.describe_difference()
 
     def witnessed(self, observation: Observation) -> str | None:
         if observation.error == "timed_out":
-            return f"the answer was not whole after {duration(observation.duration_s)}"
-        least_s = self._takes_s(max(observation.bytes_least, HEAD_LEAST))
+            return f"the answer was not whole after {format_duration(observation.duration_s)}"
+        least_s = self._compute_transfer_s(max(observation.bytes_least, HEAD_LEAST))
         if (
             observation.error
             or observation.status is None
@@ -55,6 +55,6 @@ class Bandwidth(Fault):
         ):
             return None
         return (
-            f"took {duration(observation.duration_s)} for {observation.body_bytes} bytes, at most "
+            f"took {format_duration(observation.duration_s)} for {observation.body_bytes} bytes, at most "
             f"{self.rate_kb_s} kB/s were armed"
         )

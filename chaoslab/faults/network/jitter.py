@@ -32,7 +32,7 @@ class Jitter(Fault):
 
     def draw(self, dice: Dice) -> Self:
         # Whole milliseconds, which is what Toxiproxy takes.
-        drawn_s = round(dice("jitter").between(LEAST_S, self.jitter_s), 3)
+        drawn_s = round(dice("jitter").draw_between(LEAST_S, self.jitter_s), 3)
         return replace(self, jitter_s=drawn_s, stream=self.stream or dice("stream").pick(STREAMS))
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Arrival, Call, Flow, Observation, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault
 
@@ -32,7 +32,7 @@ class Latency(Fault):
     source = "https://github.com/Shopify/toxiproxy#latency"
 
     def draw(self, dice: Dice) -> "Latency":
-        jitter_s = dice("jitter").between(-self.jitter_s, self.jitter_s) if self.jitter_s else 0.0
+        jitter_s = dice("jitter").draw_between(-self.jitter_s, self.jitter_s) if self.jitter_s else 0.0
         stream = self.stream or dice("stream").pick(STREAMS)
         # Whole milliseconds, which is what Toxiproxy takes.
         return Latency(max(0.0, round(self.delay_s + jitter_s, 3)), stream=stream)
@@ -49,9 +49,12 @@ class Latency(Fault):
         return (Toxic("latency", self.stream, {"delay_s": self.delay_s}),)
 
     def unlike(self, got: Arrival) -> str:
-        if got.pieces and got.gaps[0] < self.delay_s - TIMER_SLACK_S:
-            return f"the first bytes came after {duration(got.gaps[0])}, {duration(self.delay_s)} were armed"
-        return got.lacks()
+        if got.pieces and got.piece_gaps_s[0] < self.delay_s - TIMER_SLACK_S:
+            return (
+                f"the first bytes came after {format_duration(got.piece_gaps_s[0])}, {format_duration(self.delay_s)} "
+                "were armed"
+            )
+        return got.describe_difference()
 
     def witnessed(self, observation: Observation) -> str | None:
         # Who gives up before has met the delay all the same.
@@ -59,5 +62,8 @@ class Latency(Fault):
         if observation.duration_s < least_s or observation.error not in (None, "timed_out"):
             return None
         if observation.duration_s < self.delay_s - TIMER_SLACK_S:
-            return f"given up after {duration(observation.duration_s)} of the {duration(self.delay_s)} that were armed"
-        return f"took {duration(observation.duration_s)}, at least {duration(self.delay_s)} were armed"
+            return (
+                f"given up after {format_duration(observation.duration_s)} of the {format_duration(self.delay_s)} that "
+                "were armed"
+            )
+        return f"took {format_duration(observation.duration_s)}, at least {format_duration(self.delay_s)} were armed"

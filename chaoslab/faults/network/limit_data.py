@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Arrival, Observation, Toxic
 from chaoslab.core.fault import Fault
 
@@ -28,13 +28,13 @@ class LimitData(Fault):
         return (Toxic("limit_data", "downstream", {"bytes": self.bytes}),)
 
     def unlike(self, got: Arrival) -> str:
-        return got.lacks(self.bytes)
+        return got.describe_difference(self.bytes)
 
     def witnessed(self, observation: Observation) -> str | None:
         # Cut within its headers, an answer is no HTTP any more: it is garbled to its client.
         if observation.error not in ("closed", "reset", "garbled"):
             return None
-        return f"closed in the middle of the answer after {duration(observation.duration_s)}"
+        return f"closed in the middle of the answer after {format_duration(observation.duration_s)}"
 
     def idle(self, observation: Observation) -> str:
         if observation.error is not None or observation.status is None or observation.bytes > self.bytes:

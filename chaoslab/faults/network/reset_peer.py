@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Arrival, Call, Failure, Flow, Observation, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, Stream
@@ -33,7 +33,13 @@ class ResetPeer(Fault):
         return (Toxic("reset_peer", self.stream, {"after_s": self.after_s}),)
 
     def unlike(self, got: Arrival) -> str:
-        return got.lacks(0) if got.error == "reset" else f"the end was {got.error or 'closed'}, not a reset"
+        return (
+            got.describe_difference(0) if got.error == "reset" else f"the end was {got.error or 'closed'}, not a reset"
+        )
 
     def witnessed(self, observation: Observation) -> str | None:
-        return f"connection reset after {duration(observation.duration_s)}" if observation.error == "reset" else None
+        return (
+            f"connection reset after {format_duration(observation.duration_s)}"
+            if observation.error == "reset"
+            else None
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Arrival, Observation, Toxic
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
@@ -27,7 +27,7 @@ class Slicer(Fault):
     example = '"slicer", "search", average_bytes=10, pause_s=0.05'
     source = "https://github.com/Shopify/toxiproxy#slicer"
 
-    def _least_s(self, size: int) -> float:
+    def _compute_min_time_s(self, size: int) -> float:
         """The pauses of the fewest pieces that so many bytes can have."""
         return max(1, size // (self.average_bytes + self.variation_bytes)) * self.pause_s
 
@@ -36,17 +36,17 @@ class Slicer(Fault):
         return Toxic("slicer", "downstream", params), Toxic("latency", "downstream", {"delay_s": self.pause_s})
 
     def unlike(self, got: Arrival) -> str:
-        size_max, least_s = self.average_bytes + self.variation_bytes, min(got.gaps, default=0.0)
+        size_max, least_s = self.average_bytes + self.variation_bytes, min(got.piece_gaps_s, default=0.0)
         if size := next((len(piece) for _, piece in got.pieces if len(piece) > size_max), 0):
             return f"a piece has {size} bytes, at most {size_max} were armed"
         if least_s < self.pause_s - TIMER_SLACK_S:
-            return f"a piece came after {duration(least_s)}, at least {duration(self.pause_s)} were armed"
-        return got.lacks()
+            return f"a piece came after {format_duration(least_s)}, at least {format_duration(self.pause_s)} were armed"
+        return got.describe_difference()
 
     def witnessed(self, observation: Observation) -> str | None:
         if observation.error == "timed_out":
-            return f"the answer was not whole after {duration(observation.duration_s)}"
-        least_s = self._least_s(observation.bytes_least)
+            return f"the answer was not whole after {format_duration(observation.duration_s)}"
+        least_s = self._compute_min_time_s(observation.bytes_least)
         if (
             observation.error
             or observation.status is None
@@ -54,5 +54,5 @@ class Slicer(Fault):
             or observation.duration_s < least_s - TIMER_SLACK_S
         ):
             return None
-        took_text, least_text = duration(observation.duration_s), duration(least_s)
+        took_text, least_text = format_duration(observation.duration_s), format_duration(least_s)
         return f"took {took_text} for {observation.body_bytes} bytes in pieces, at least {least_text} were armed"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Arrival, Observation, Toxic
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
@@ -34,21 +34,21 @@ class SlowClose(Fault):
         return (*limit, Toxic("slow_close", "downstream", {"delay_s": self.delay_s}))
 
     def unlike(self, got: Arrival) -> str:
-        waited_s = got.ended_s - sum(got.gaps)
+        waited_s = got.ended_s - sum(got.piece_gaps_s)
         if len(got.whole) > self.bytes and waited_s < self.delay_s - TIMER_SLACK_S:
-            return f"closed {duration(waited_s)} after the last byte, {duration(self.delay_s)} were armed"
-        return got.lacks(self.bytes)
+            return f"closed {format_duration(waited_s)} after the last byte, {format_duration(self.delay_s)} were armed"
+        return got.describe_difference(self.bytes)
 
     def witnessed(self, observation: Observation) -> str | None:
         least_s = min(self.delay_s, observation.deadline_s) - TIMER_SLACK_S
         if observation.duration_s < least_s:
             return None
         if observation.error == "timed_out":
-            return f"neither the rest of the answer nor its end within {duration(observation.duration_s)}"
+            return f"neither the rest of the answer nor its end within {format_duration(observation.duration_s)}"
         if observation.error not in ("closed", "reset", "garbled"):
             return None
-        late = f"at least {duration(self.delay_s)} were armed"
-        return f"closed in the middle of the answer after {duration(observation.duration_s)}, {late}"
+        late = f"at least {format_duration(self.delay_s)} were armed"
+        return f"closed in the middle of the answer after {format_duration(observation.duration_s)}, {late}"
 
     def idle(self, observation: Observation) -> str:
         return LimitData(self.bytes).idle(observation)

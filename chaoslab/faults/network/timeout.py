@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Arrival, Call, Failure, Flow, Observation, Toxic, TrialContext, Wait, forever
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import STREAMS, TIMER_SLACK_S, Stream
@@ -37,16 +37,16 @@ class Timeout(Fault):
 
     def unlike(self, got: Arrival) -> str:
         if got.ended_s < self.after_s - TIMER_SLACK_S or not (self.after_s or got.error == "timed_out"):
-            return f"the connection ended after {duration(got.ended_s)}"
-        return got.lacks(0)
+            return f"the connection ended after {format_duration(got.ended_s)}"
+        return got.describe_difference(0)
 
     def witnessed(self, observation: Observation) -> str | None:
         if observation.error == "timed_out" and observation.duration_s >= observation.deadline_s - TIMER_SLACK_S:
-            return f"no answer within the deadline of {duration(observation.deadline_s, 2)}"
+            return f"no answer within the deadline of {format_duration(observation.deadline_s, 2)}"
         if (
             observation.error in ("closed", "reset")
             and self.after_s
             and observation.duration_s >= self.after_s - TIMER_SLACK_S
         ):
-            return f"closed without an answer after {duration(observation.duration_s)}"
+            return f"closed without an answer after {format_duration(observation.duration_s)}"
         return None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Call, Failure, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault, Outage
 
@@ -30,5 +30,7 @@ class ContainerPartitioned(Fault):
 
     def witnessed(self, observation: Observation) -> str | None:
         return (
-            f"no answer ({observation.error}) after {duration(observation.duration_s)}" if observation.error else None
+            f"no answer ({observation.error}) after {format_duration(observation.duration_s)}"
+            if observation.error
+            else None
         )

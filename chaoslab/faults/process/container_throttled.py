@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Call, Flow, Observation, TrialContext, Wait
 from chaoslab.core.fault import Fault, Outage
 
@@ -32,12 +32,14 @@ class ContainerThrottled(Fault):
 
     def outage(self) -> Outage:
         return Outage(
-            self.throttled_s, deed="throttled", share=self.share,
+            self.throttled_s,
+            deed="throttled",
+            share=self.share,
             held=lambda left_s: replace(self, throttled_s=left_s),
-        )  # fmt: skip
+        )
 
     def witnessed(self, observation: Observation) -> str | None:
         if observation.error == "timed_out":
-            return f"no answer within {duration(observation.duration_s)}"
+            return f"no answer within {format_duration(observation.duration_s)}"
         late = observation.duration_s >= PERIOD_S
-        return f"took {duration(observation.duration_s)} at {self.share * 100:g} % of a CPU" if late else None
+        return f"took {format_duration(observation.duration_s)} at {self.share * 100:g} % of a CPU" if late else None

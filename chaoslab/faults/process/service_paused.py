@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Call, Flow, Observation, TrialContext, Wait
 from chaoslab.core.fault import Fault, Outage
 from chaoslab.faults.network.latency import TIMER_SLACK_S
@@ -33,8 +33,11 @@ class ServicePaused(Fault):
 
     def witnessed(self, observation: Observation) -> str | None:
         if observation.error == "timed_out":
-            return f"no answer within {duration(observation.duration_s)}"
+            return f"no answer within {format_duration(observation.duration_s)}"
         if observation.duration_s < self.paused_s - TIMER_SLACK_S:
             return None
         # Another fault may have broken the connection once the service went on: the wait was met all the same.
-        return f"took {duration(observation.duration_s)}, of which the service was paused for {duration(self.paused_s)}"
+        return (
+            f"took {format_duration(observation.duration_s)}, of which the service was paused for "
+            f"{format_duration(self.paused_s)}"
+        )

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import json_of, spelt_event
+from chaoslab.core.pipe import PacedQueue, Signal, Timed
+from chaoslab.core.stream import encode_event, parse_event_json
 
 How = Literal["missing", "repeated", "interleaved"]
 HELD_MAX = 4096
@@ -46,35 +46,37 @@ class CallIndex(Fault):
         return f"the parts of tool calls came with their index {self.how}"
 
 
-class _Indexing(ServedLine):
+class _Indexing(PacedQueue):
     """Changes the indices. `place`: the number of the first event that another index or order shows in; None before."""
 
     def __init__(self, manner: How) -> None:
-        super().__init__(self._index_event, room_bytes=0)
+        super().__init__(self._reindex_event, room_bytes=0)
         self.place: int | None = None
         self._how, self._out = manner, 0
         self._held: list[tuple[Any, bytes]] = []
 
-    def _index_event(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _reindex_event(self, timed: Timed, start: float) -> Iterable[Timed]:
         event = timed.item
-        value = None if isinstance(event, Signal) else json_of(event)
+        value = None if isinstance(event, Signal) else parse_event_json(event)
         parts = [call_part for call_part in _find_call_parts(value) if isinstance(call_part.get("index"), int)]
         # Held in memory until something else comes, so there is a bound: a stream may have no end.
         if self._how == "interleaved" and parts and len(self._held) < HELD_MAX and not isinstance(event, Signal):
             self._held.append((parts[0]["index"], event))
             return
-        for held_event in self._release_held():
+        for held_event in self._release_held_events():
             self._out += 1
             yield Timed(start, held_event)
         if not isinstance(event, Signal):
             self._out += 1
             if self._how == "repeated":
-                event = self._with(value, [call_part for call_part in parts if call_part["index"]], event, index=0)
+                event = self._set_call_index(
+                    value, [call_part for call_part in parts if call_part["index"]], event, index=0
+                )
             elif self._how == "missing":
-                event = self._with(value, parts, event)
+                event = self._set_call_index(value, parts, event)
         yield Timed(start, event)
 
-    def _with(self, value: Any, parts: list[Any], event: bytes, **index: int) -> bytes:
+    def _set_call_index(self, value: Any, parts: list[Any], event: bytes, **index: int) -> bytes:
         """The event with these parts' index changed, or gone."""
         for call_part in parts:
             del call_part["index"]
@@ -82,9 +84,9 @@ class _Indexing(ServedLine):
         if not parts:
             return event
         self.place = self.place or self._out
-        return spelt_event(value)
+        return encode_event(value)
 
-    def _release_held(self) -> list[bytes]:
+    def _release_held_events(self) -> list[bytes]:
         """The events that were held back, in turns."""
         events_held, self._held = self._held, []
         calls: dict[Any, list[bytes]] = {}

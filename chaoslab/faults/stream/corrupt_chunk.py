@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import is_line, json_of, type_of
+from chaoslab.core.pipe import PacedQueue, Signal, Timed
+from chaoslab.core.stream import get_event_type, is_json_line, parse_event_json
 from chaoslab.faults.stream.cut import EVENTS
 
 
@@ -37,30 +37,30 @@ class CorruptChunk(Fault):
         return f"event {position} came with damaged JSON, and the reader took {stream.events} events"
 
 
-class _Damaging(ServedLine):
+class _Damaging(PacedQueue):
     """Lets so many events pass, damages the next one that a client parses, and lets the rest pass. `place`: the number
     of the damaged event, from 1; None before there is one."""
 
     def __init__(self, after_events: int) -> None:
-        super().__init__(self._damage, room_bytes=0)
+        super().__init__(self._damage_event, room_bytes=0)
         self.place: int | None = None
         self._after, self._passed = after_events, 0
 
-    def _damage(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _damage_event(self, timed: Timed, start: float) -> Iterable[Timed]:
         item = timed.item
         if not isinstance(item, Signal):
             self._passed += 1
-            if self.place is None and self._passed > self._after and (damaged := _damaged(item)) != item:
+            if self.place is None and self._passed > self._after and (damaged := _cut_event_json(item)) != item:
                 self.place, item = self._passed, damaged
         return (Timed(start, item),)
 
 
-def _damaged(event: bytes) -> bytes:
+def _cut_event_json(event: bytes) -> bytes:
     """The event with half of its JSON; the same one if it has none, or none that could be cut, or if it is a ping."""
     # No SDK looks into a ping, so a ping with damage would count as met by nobody.
-    if not isinstance(json_of(event), dict | list) or type_of(event) == "ping":
+    if not isinstance(parse_event_json(event), dict | list) or get_event_type(event) == "ping":
         return event
-    if is_line(event):
+    if is_json_line(event):
         return event[: max(1, len(event.strip()) // 2)] + b"\n"
     head, match, data = event.partition(b"data:")
     # Spaces and ends of lines are the event's frame, which stays.

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from chaoslab.core.answers import Answers
+from chaoslab.core.answers import AnswerFormat
 from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import CANCELLED
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import DONE, is_line, json_of
+from chaoslab.core.pipe import PacedQueue, Signal, Timed
+from chaoslab.core.stream import DONE, is_json_line, parse_event_json
 
 EVENTS = range(1, 9)
 """The events of which one number is drawn, that of those that pass before a fault of this family."""
@@ -40,7 +40,7 @@ class Cut(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         law = _Law(self.after_events, call.dialog.answers if self.ending == "done" else None)
-        return reply.through(ServedLine(law, room_bytes=0))
+        return reply.through(PacedQueue(law, room_bytes=0))
 
     def witnessed(self, observation: Observation) -> str | None:
         stream = observation.streamed
@@ -51,39 +51,39 @@ class Cut(Fault):
             is_done and stream.ended == CANCELLED
         ):  # a reader may stop after the last one
             return None
-        if stream.done != (is_done and self._answers_of(observation).closes(DONE)):
+        if stream.done != (is_done and self._get_answer_format(observation).is_last_event(DONE)):
             return None
         closed = "the format's last one" if is_done and not stream.done else "[DONE]"
         return f"the answer ended after {stream.events} events, {'with' if is_done else 'without'} {closed}"
 
     @staticmethod
-    def _answers_of(observation: Observation) -> Answers:
+    def _get_answer_format(observation: Observation) -> AnswerFormat:
         return (CHAT if observation.sent is None else observation.sent.dialog).answers
 
 
 class _Law:
     """Lets so many events pass, then ends the stream, with the format's last event if `answers` are given."""
 
-    def __init__(self, after_events: int, answers: Answers | None) -> None:
+    def __init__(self, after_events: int, answers: AnswerFormat | None) -> None:
         self._left, self._answers = after_events, answers
         self._said: list[Any] = []
 
     def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
         item, answers = timed.item, self._answers
         # The format's own end comes as it is: with another before it the stream would end twice.
-        if isinstance(item, Signal) or self._left or (answers is not None and answers.closes(item)):
+        if isinstance(item, Signal) or self._left or (answers is not None and answers.is_last_event(item)):
             # Below 0 it is true again, so that all that follows passes.
             self._left -= 1
             if answers is not None and not isinstance(item, Signal):
-                self._said.append(json_of(item))
+                self._said.append(parse_event_json(item))
             return (Timed(start, item),)
         end = Timed(start, Signal.END)
         if answers is None:
             return (end,)
         try:
-            if is_line(item):  # which ends in other ways
+            if is_json_line(item):  # which ends in other ways
                 raise LookupError
-            return (Timed(start, answers.closing(self._said)), end)
+            return (Timed(start, answers.build_last_event(self._said)), end)
         except (LookupError, TypeError, AttributeError, ValueError):
             self._left = -1
             return (Timed(start, item),)  # it is of no such format, and goes on

@@ -22,7 +22,7 @@ class CutArguments(ChangedAnswer):
     example = '"cut_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/anthropics/claude-code/issues/19143"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         # Gemini's arguments are objects: there is no text that could be cut.
         if not content.calls or content.objects:
             return content

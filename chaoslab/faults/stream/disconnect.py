@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import ServedLine, Signal, Timed
+from chaoslab.core.pipe import PacedQueue, Signal, Timed
 from chaoslab.faults.stream.cut import EVENTS
 
 
@@ -24,7 +24,7 @@ class Disconnect(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.through(ServedLine(_Law(self.after_events), room_bytes=0))
+        return reply.through(PacedQueue(_Law(self.after_events), room_bytes=0))
 
     def witnessed(self, observation: Observation) -> str | None:
         stream = observation.streamed

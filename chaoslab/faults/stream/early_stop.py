@@ -21,7 +21,7 @@ class EarlyStop(ChangedAnswer):
     example = '"early_stop", "api.openai.com", chance=0.1'
     source = "https://github.com/Mintplex-Labs/anything-llm/issues/485"
 
-    def changed(self, content: AnswerContent) -> AnswerContent:
+    def change_content(self, content: AnswerContent) -> AnswerContent:
         if content.text:
             return AnswerContent(cut_words_share(content.text, self.part))
         if len(content.calls) < 2:

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import Answers
+from chaoslab.core.answers import AnswerFormat
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import data_of, is_line, json_of
+from chaoslab.core.pipe import PacedQueue, Signal, Timed
+from chaoslab.core.stream import get_event_data, is_json_line, parse_event_json
 from chaoslab.faults.stream.cut import EVENTS
 
 
@@ -42,23 +42,23 @@ class ErrorEvent(Fault):
         return f"an error came in the stream after {self.after_events} events"
 
 
-class _Failing(ServedLine):
+class _Failing(PacedQueue):
     """Lets so many events pass, and says that the answer failed in the place of the next one. `told`: it has."""
 
-    def __init__(self, after_events: int, answers: Answers) -> None:
-        super().__init__(self._fail, room_bytes=0)
+    def __init__(self, after_events: int, answers: AnswerFormat) -> None:
+        super().__init__(self._insert_error_event, room_bytes=0)
         self.told = False
         self._left, self._answers, self._said = after_events, answers, list[Any]()
 
-    def _fail(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _insert_error_event(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal) or self._left:
             self._left -= 1
-            if not isinstance(timed.item, Signal) and data_of(timed.item):
-                self._said.append(json_of(timed.item))
+            if not isinstance(timed.item, Signal) and get_event_data(timed.item):
+                self._said.append(parse_event_json(timed.item))
             return (Timed(start, timed.item),)
         self.told = True
-        failing = self._answers.failing(self._said)
+        failing = self._answers.build_error_event(self._said)
         # A stream of lines has no names of events: only the data of this one.
-        if is_line(timed.item):
-            failing = data_of(failing) + b"\n"
+        if is_json_line(timed.item):
+            failing = get_event_data(failing) + b"\n"
         return (Timed(start, failing), Timed(start, Signal.END))

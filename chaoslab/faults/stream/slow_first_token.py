@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
@@ -30,8 +30,10 @@ class SlowFirstToken(Fault):
             observation.error == "timed_out"
             and observation.duration_s >= min(self.delay_s, observation.deadline_s) - TIMER_SLACK_S
         ):
-            return f"nothing had come after {duration(observation.duration_s)}"
+            return f"nothing had come after {format_duration(observation.duration_s)}"
         first_s = observation.streamed.first_byte_s if observation.streamed else observation.duration_s
         if observation.error or first_s is None or first_s < self.delay_s - TIMER_SLACK_S:
             return None
-        return f"the first byte came after {duration(first_s)}, at least {duration(self.delay_s)} were armed"
+        return (
+            f"the first byte came after {format_duration(first_s)}, at least {format_duration(self.delay_s)} were armed"
+        )

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext, forever
 from chaoslab.core.fault import Fault
-from chaoslab.core.pipe import ServedLine, Signal, Timed
-from chaoslab.core.stream import is_line
+from chaoslab.core.pipe import PacedQueue, Signal, Timed
+from chaoslab.core.stream import is_json_line
 from chaoslab.faults.network.latency import TIMER_SLACK_S
 from chaoslab.faults.stream.cut import EVENTS
 
@@ -46,18 +46,18 @@ class Stall(Fault):
             )
         if stream is None or stream.silence_s < min(self.stall_s or forever, observation.deadline_s) - TIMER_SLACK_S:
             return None
-        return f"nothing came for {duration(stream.silence_s)} in the middle of the answer"
+        return f"nothing came for {format_duration(stream.silence_s)} in the middle of the answer"
 
 
-class _Standing(ServedLine):
+class _Standing(PacedQueue):
     """Lets so many events pass at once, and the next one after the stall. `pings`: the signs of life so far."""
 
     def __init__(self, after_events: int, stall_s: float, every_s: float, ping: bytes) -> None:
-        super().__init__(self._stand, room_bytes=0)
+        super().__init__(self._stall_event, room_bytes=0)
         self.pings = 0
         self._left, self._stall_s, self._every_s, self._ping = after_events, stall_s, every_s, ping
 
-    def _stand(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _stall_event(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal):
             yield Timed(start, timed.item)
             return
@@ -68,6 +68,6 @@ class _Standing(ServedLine):
         # One at a time, since a stall for ever has no last one.
         while self._every_s and at_s < end_s:
             self.pings += 1
-            yield Timed(at_s, b"\n" if is_line(timed.item) else self._ping)
+            yield Timed(at_s, b"\n" if is_json_line(timed.item) else self._ping)
             at_s += self._every_s
         yield Timed(end_s, timed.item)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Call, Flow, Observation, Reply, TrialContext, Wait
 from chaoslab.core.fault import Fault
 from chaoslab.faults.network.latency import TIMER_SLACK_S
@@ -70,13 +70,13 @@ class Delay(Fault):
         # Its delay depends on how many calls came before, which is known only when it is met.
         if drawn_values.pattern == "degrading":
             return drawn_values
-        return Delay("fixed", max(0.0, round(drawn_values._drawn_s(dice), 3)))
+        return Delay("fixed", max(0.0, round(drawn_values._draw_delay_s(dice), 3)))
 
-    def _drawn_s(self, dice: Dice) -> float:
+    def _draw_delay_s(self, dice: Dice) -> float:
         spread_s = self.spread_s or self.mean_s / 2
         match self.pattern:
             case "uniform":
-                return dice("delay").between(self.mean_s - spread_s, self.mean_s + spread_s)
+                return dice("delay").draw_between(self.mean_s - spread_s, self.mean_s + spread_s)
             case "jitter":
                 # The difference of two even draws is triangular.
                 return self.mean_s + spread_s * (dice("delay").uniform() - dice("delay", "other").uniform())
@@ -84,8 +84,8 @@ class Delay(Fault):
                 # 1 -, since a draw may be 0, which has no logarithm.
                 return -self.mean_s * math.log(1 - dice("delay").uniform())
             case "spike":
-                around_s = self.spike_s if dice("delay").hits(self.spike_chance) else self.mean_s
-                return around_s + dice("delay", "other").between(-self.spread_s, self.spread_s)
+                around_s = self.spike_s if dice("delay").draw_bool(self.spike_chance) else self.mean_s
+                return around_s + dice("delay", "other").draw_between(-self.spread_s, self.spread_s)
             case _:
                 return self.mean_s
 
@@ -104,4 +104,4 @@ class Delay(Fault):
         least_s = min(self.mean_s, observation.deadline_s) - TIMER_SLACK_S
         if self.mean_s <= 0 or observation.duration_s < least_s or observation.error not in (None, "timed_out"):
             return None
-        return f"took {duration(observation.duration_s)}, at least {duration(self.mean_s)} were to pass"
+        return f"took {format_duration(observation.duration_s)}, at least {format_duration(self.mean_s)} were to pass"

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import of_model
+from chaoslab.core.changed_reply import is_model_request
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -34,23 +34,23 @@ class LostField(Fault):
         return self if self.point >= 0 else replace(self, point=dice("point").uniform())
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        if not isinstance(call.value, Mapping) or of_model(call):
+        if not isinstance(call.value, Mapping) or is_model_request(call):
             return (yield call)
         records: dict[str, Any] = {}
         for name, value in call.value.items():
-            record = json_values.parsed(value) if isinstance(value, str) else value
+            record = json_values.parse_container(value) if isinstance(value, str) else value
             if isinstance(record, dict | list):
                 records[name] = record
         fields = [
             (name, place)
             for name, record in records.items()
-            for place in json_values.places(record, lambda _: True)
+            for place in json_values.find_places(record, lambda _: True)
             if place and isinstance(place[-1], str) and self.field in ("", place[-1])
         ]
         if not fields:
             return (yield call)
         name, (*around, key) = fields[min(int(self.point * len(fields)), len(fields) - 1)]
-        holder = {k: entry for k, entry in json_values.at(records[name], tuple(around)).items() if k != key}
-        record = json_values.put(records[name], tuple(around), holder)
+        holder = {k: entry for k, entry in json_values.get_at(records[name], tuple(around)).items() if k != key}
+        record = json_values.replace_at(records[name], tuple(around), holder)
         is_text = isinstance(call.value[name], str)
-        return (yield call.with_value({**call.value, name: json_values.spelt(record) if is_text else record}))
+        return (yield call.with_value({**call.value, name: json_values.dump_canonical(record) if is_text else record}))

@@ -22,7 +22,7 @@ class MalformedJson(Fault):
     source = "https://github.com/trpc/trpc/issues/4634"
 
     def draw(self, dice: Dice) -> Self:
-        return replace(self, part=self.part or round(dice("part").between(0.2, 0.9), 3))
+        return replace(self, part=self.part or round(dice("part").draw_between(0.2, 0.9), 3))
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call

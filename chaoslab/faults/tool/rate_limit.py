@@ -40,20 +40,20 @@ class RateLimit(Fault):
     source = "https://platform.openai.com/docs/guides/rate-limits"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        wait_s = self._wait_s(context)
+        wait_s = self._compute_wait_s(context)
         if wait_s is None:
             return (yield call)
         if self.quota:
-            return _without_time(call.refused_with(QUOTA if QUOTA in call.errors else 429))
+            return _strip_retry_after(call.refused_with(QUOTA if QUOTA in call.errors else 429))
         reply = call.refused_with(429, retry_after_s=self.retry_after_s or wait_s)
-        return reply if self.told == "seconds" else self._in_form(reply, context)
+        return reply if self.told == "seconds" else self._reformat_retry_after(reply, context)
 
-    def _in_form(self, reply: Reply, context: TrialContext) -> Reply:
+    def _reformat_retry_after(self, reply: Reply, context: TrialContext) -> Reply:
         """The reply with its time to wait in the form that was asked for."""
         wait_text = next((text for name, text in reply.headers.items() if name.lower() == "retry-after"), "")
         # The target's own header may be a date.
         wait_s = float(wait_text) if wait_text.replace(".", "", 1).isdecimal() else 1.0
-        bare = _without_time(reply)
+        bare = _strip_retry_after(reply)
         if self.told == "nothing":
             return bare
         if self.told == "milliseconds":
@@ -61,7 +61,7 @@ class RateLimit(Fault):
         moment = context.utc() + timedelta(seconds=wait_s + 1)  # a date has whole seconds
         return replace(bare, headers={**bare.headers, "Retry-After": format_datetime(moment, usegmt=True)})
 
-    def _wait_s(self, context: TrialContext) -> float | None:
+    def _compute_wait_s(self, context: TrialContext) -> float | None:
         """Seconds until a request would pass, 0 if nobody knows; None if this one does."""
         if not self.per_minute and not self.tokens_per_minute:
             return 0.0
@@ -73,7 +73,7 @@ class RateLimit(Fault):
         full_s = [
             wait_s
             for counted, wait_max in ((passed, self.per_minute), (used, self.tokens_per_minute))
-            if wait_max and (wait_s := _full_s(counted, wait_max, context.elapsed_s)) is not None
+            if wait_max and (wait_s := _compute_limit_wait_s(counted, wait_max, context.elapsed_s)) is not None
         ]
         # Who was refused has no answer: the tokens that come next are still those of the request before.
         context.memory["last"] = (asked_s if full_s else context.elapsed_s, spent)
@@ -84,14 +84,14 @@ class RateLimit(Fault):
         return None
 
 
-def _without_time(reply: Reply) -> Reply:
+def _strip_retry_after(reply: Reply) -> Reply:
     headers_kept = {
         name: text for name, text in reply.headers.items() if name.lower() not in ("retry-after", "retry-after-ms")
     }
     return replace(reply, headers=headers_kept)
 
 
-def _full_s(counted: list[tuple[float, float]], full_max: float, now_s: float) -> float | None:
+def _compute_limit_wait_s(counted: list[tuple[float, float]], full_max: float, now_s: float) -> float | None:
     """Seconds until less than `full_max` was counted in the minute before; None if that is so now. `counted`:
     moments with their numbers, of which those of earlier minutes are removed."""
     counted[:] = [(moment, number) for moment, number in counted if moment > now_s - MINUTE_S]

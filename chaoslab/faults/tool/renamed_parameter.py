@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from chaoslab.core.changed_reply import of_model
+from chaoslab.core.changed_reply import is_model_request
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -28,7 +28,7 @@ class RenamedParameter(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         value = call.value
-        if not isinstance(value, Mapping) or not value or of_model(call):
+        if not isinstance(value, Mapping) or not value or is_model_request(call):
             return (yield call)
         name = self.parameter or ([*value][-1] if len(value) > 1 else "")
         if name not in value:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chaoslab.base.phrases import phrase
+from chaoslab.base.phrases import get_status_phrase
 from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -31,7 +31,7 @@ class ToolError(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         # A message of a protocol has no header that could say when to ask again.
         if call.failed_with is not None and not self.retry_after_s:
-            return call.failed_with(f"{self.status} {phrase(self.status, 'error')}")
+            return call.failed_with(f"{self.status} {get_status_phrase(self.status, 'error')}")
         return call.refused_with(self.status, retry_after_s=self.retry_after_s)
         yield call  # never reached: it makes this a generator
 

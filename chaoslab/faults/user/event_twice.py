@@ -9,7 +9,7 @@ from chaoslab.core.fault import Fault
 
 @dataclass(frozen=True)
 class EventTwice(Fault):
-    """Asks the agent the same once more. Nobody wishes anything twice: the twin is asked once.
+    """Asks the agent the same again. Nobody wants anything twice, so the twin is asked once, unless `wishes` is 2.
 
     `moment`: "after" it has answered, or "at_once", beside the first time, at this call, which goes on `gap_s` seconds
     later. The agent is the same object, once a turn.

@@ -13,7 +13,7 @@ class UserStops(Fault):
     asked `say`, or the same words if that is empty.
 
     `moment`: "before" the call does anything, or "after" it has. With `say` the twin is asked those words alone, since
-    they are the user's wish.
+    they are what the user wants.
     """
 
     moment: Literal["before", "after"] = "before"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from chaoslab.model.formats.common import Constraints, ModelRefused, check_objects
+from chaoslab.model.formats.common import Constraints, ModelRefused, parse_object_list
 
 
 @dataclass(frozen=True)
@@ -39,30 +39,34 @@ RESPONSES = Names(
 STOPS_MAX, ANSWERS_MAX = 4, 128
 
 
-def read_openai(body: Mapping[str, Any], names: Names, form: Any, text: str) -> Constraints:
+def read_openai_constraints(body: Mapping[str, Any], names: Names, form: Any, text: str) -> Constraints:
     """The constraints of a request to OpenAI. `form`: what it states of the answer's form, a schema within; `text`: the
     text of its messages. Raises ModelRefused: one is not obeyed, or is none."""
     for key in names.unsupported:
         # A value such as false or 0 asks for nothing.
         if body.get(key):
-            _refuse(f"Unsupported parameter: '{key}' is not supported with this model.", key, "unsupported_parameter")
+            _raise_model_refused(
+                f"Unsupported parameter: '{key}' is not supported with this model.", key, "unsupported_parameter"
+            )
     length = next(
-        (_check_minimum(body[key], key, names.least) for key in names.length if body.get(key) is not None), None
+        (_check_integer_minimum(body[key], key, names.least) for key in names.length if body.get(key) is not None), None
     )
     stop = body.get("stop")
     stops = [stop] if isinstance(stop, str) else stop or []
     if not isinstance(stops, list) or not all(isinstance(item, str) for item in stops):
-        _refuse("Invalid type for 'stop': expected a string or an array of strings.", "stop", "invalid_type")
+        _raise_model_refused(
+            "Invalid type for 'stop': expected a string or an array of strings.", "stop", "invalid_type"
+        )
     if len(stops) > STOPS_MAX:
-        _refuse(
+        _raise_model_refused(
             f"Invalid 'stop': array too long. Expected an array with maximum length {STOPS_MAX}, but got an array with "
             f"length {len(stops)} instead.",
             "stop",
             "array_above_max_length",
         )
-    count = 1 if body.get("n") is None else _check_minimum(body["n"], "n", 1)
+    count = 1 if body.get("n") is None else _check_integer_minimum(body["n"], "n", 1)
     if count > ANSWERS_MAX:
-        _refuse(
+        _raise_model_refused(
             f"Invalid 'n': integer above maximum value. Expected a value <= {ANSWERS_MAX}, but got {count} instead.",
             "n",
             "integer_above_max_value",
@@ -70,15 +74,20 @@ def read_openai(body: Mapping[str, Any], names: Names, form: Any, text: str) -> 
     tools = body.get("tools") or []
     for key in ("tool_choice", "parallel_tool_calls") if names.tools_needed and not tools else ():
         if body.get(key) is not None:  # https://github.com/Upsonic/Upsonic/issues/323
-            _refuse(f"Invalid value for '{key}': '{key}' is only allowed when 'tools' are specified.", key)
-    allowed, forced = _read_choice(body.get("tool_choice"), tools)
+            _raise_model_refused(f"Invalid value for '{key}': '{key}' is only allowed when 'tools' are specified.", key)
+    allowed, forced = _read_tool_choice(body.get("tool_choice"), tools)
     return Constraints(
-        schema=_read_schema(form, names.form, text), tools=allowed, forced=forced,
-        parallel=body.get("parallel_tool_calls") is not False, answers=count, tokens_max=length, stop=tuple(stops),
-    )  # fmt: skip
+        schema=_read_answer_schema(form, names.form, text),
+        tools=allowed,
+        forced=forced,
+        parallel=body.get("parallel_tool_calls") is not False,
+        answers=count,
+        tokens_max=length,
+        stop=tuple(stops),
+    )
 
 
-def _read_choice(choice: Any, tools: Sequence[Any]) -> tuple[tuple[str, ...] | None, bool]:
+def _read_tool_choice(choice: Any, tools: Sequence[Any]) -> tuple[tuple[str, ...] | None, bool]:
     """The tools that alone may be called, and if one must be."""
     if choice in (None, "auto", "none", "required"):
         return None, choice == "required"
@@ -87,74 +96,74 @@ def _read_choice(choice: Any, tools: Sequence[Any]) -> tuple[tuple[str, ...] | N
         allowed = choice.get("allowed_tools", choice)
         named = [
             allowed_tool.get("function", allowed_tool).get("name")
-            for allowed_tool in check_objects("tool_choice", allowed.get("tools"))
+            for allowed_tool in parse_object_list("tool_choice", allowed.get("tools"))
         ]
         forced = allowed.get("mode") == "required"
     elif kind == "function":
         named, forced = [choice.get("function", choice).get("name")], True
     else:
         choice_text = kind if isinstance(choice, Mapping) else choice
-        _refuse(
+        _raise_model_refused(
             f"Invalid value: '{choice_text!s:.40}'. Supported values are: 'none', 'auto', and 'required'.",
             "tool_choice",
         )
     offered_names = [tool.get("function", tool).get("name") for tool in tools]
     for name in named:
         if name not in offered_names:
-            _refuse(f"Tool choice '{name!s:.64}' not found in 'tools' parameter.", "tool_choice")
+            _raise_model_refused(f"Tool choice '{name!s:.64}' not found in 'tools' parameter.", "tool_choice")
     return tuple(named), forced
 
 
-def _read_schema(form: Any, param: str, text: str) -> Mapping[str, Any] | None:
+def _read_answer_schema(form: Any, param: str, text: str) -> Mapping[str, Any] | None:
     """The schema of the answer; None if its form is free, {} for any JSON."""
     kind = form.get("type") if isinstance(form, Mapping) else form
     if kind in (None, "text"):
         return None
     if kind == "json_object":
         if "json" not in text.lower():
-            _refuse(
+            _raise_model_refused(
                 f"'messages' must contain the word 'json' in some form, to use '{param}' of type 'json_object'.", param
             )
         return {}
     about = form.get("json_schema", form) if isinstance(form, Mapping) else {}
     if kind != "json_schema" or not isinstance(about, Mapping) or not isinstance(about.get("schema"), Mapping):
-        _refuse(f"Invalid value for '{param}': expected a JSON schema.", param)
+        _raise_model_refused(f"Invalid value for '{param}': expected a JSON schema.", param)
     if about.get("strict") is True:
-        _check_strict(about["schema"], about["schema"], str(about.get("name")), param, ())
+        _check_strict_schema(about["schema"], about["schema"], str(about.get("name")), param, ())
     return about["schema"]  # type: ignore[no-any-return]
 
 
-def _check_strict(schema: Any, root: Any, name: str, param: str, path: tuple[str, ...]) -> None:
+def _check_strict_schema(schema: Any, root: Any, name: str, param: str, path: tuple[str, ...]) -> None:
     """A strict schema names all that an object may have, and demands it. Raises ModelRefused: this one does not."""
     if isinstance(schema, list):
         for part_schema in schema:
-            _check_strict(part_schema, root, name, param, path)
+            _check_strict_schema(part_schema, root, name, param, path)
     if not isinstance(schema, Mapping) or len(path) > 40:
         return
     prefix = f"Invalid schema for {param} '{name}': In context={path},"
     if schema.get("type") == "object":
         if schema.get("additionalProperties") is not False:
-            _refuse(f"{prefix} 'additionalProperties' is required to be supplied and to be false.", param)
+            _raise_model_refused(f"{prefix} 'additionalProperties' is required to be supplied and to be false.", param)
         missing = next((key for key in schema.get("properties") or () if key not in (schema.get("required") or ())), "")
         if missing:
-            _refuse(
+            _raise_model_refused(
                 f"{prefix} 'required' is required to be supplied and to be an array including every key in properties. "
                 f"Missing '{missing}'.",
                 param,
             )
     for key in ("properties", "$defs", "definitions"):
         for part_name, part_schema in (schema.get(key) or {}).items():
-            _check_strict(part_schema, root, name, param, (*path, key, part_name))
+            _check_strict_schema(part_schema, root, name, param, (*path, key, part_name))
     for key in ("items", "anyOf"):
-        _check_strict(schema.get(key), root, name, param, (*path, key))
+        _check_strict_schema(schema.get(key), root, name, param, (*path, key))
 
 
-def _check_minimum(value: Any, key: str, minimum: int) -> int:
+def _check_integer_minimum(value: Any, key: str, minimum: int) -> int:
     # True is an int, too.
     if type(value) is not int:
-        _refuse(f"Invalid type for '{key}': expected an integer.", key, "invalid_type")
+        _raise_model_refused(f"Invalid type for '{key}': expected an integer.", key, "invalid_type")
     if value < minimum:
-        _refuse(
+        _raise_model_refused(
             f"Invalid '{key}': integer below minimum value. Expected a value >= {minimum}, but got {value} instead.",
             key,
             "integer_below_min_value",
@@ -162,5 +171,5 @@ def _check_minimum(value: Any, key: str, minimum: int) -> int:
     return value
 
 
-def _refuse(message: str, param: str, code: str | None = None) -> NoReturn:
+def _raise_model_refused(message: str, param: str, code: str | None = None) -> NoReturn:
     raise ModelRefused(400, message, code=code, param=param)

@@ -1,6 +1,6 @@
 """Histories that providers refuse, in their own words: one table a provider, each rule with a report that shows it.
 
-Groq and Cohere have no table, since no report of theirs was found; Ollama's own API is not served. A rule that only
+Groq has no table, since no report of its was found; Ollama's own API is not served. A rule that only
 some models have names them. One that is only in reports of years ago is left out: Anthropic's that the first message be
 the user's (2024).
 """
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.model.formats.common import ModelRefused, check_objects
+from chaoslab.model.formats.common import ModelRefused, parse_object_list
 
 REPORTS = "https://github.com"
 
@@ -27,7 +27,7 @@ class Rule:
     code: str | None = None
     param: str | None = None
 
-    def refusal(self, *named: Any) -> ModelRefused:
+    def make_refusal(self, *named: Any) -> ModelRefused:
         """`named`: what words and place name, by number."""
         param = self.param and self.param.format(*named)
         return ModelRefused(400, self.words.format(*named), code=self.code, param=param)
@@ -94,23 +94,23 @@ def check_openai_chat(messages: Sequence[Mapping[str, Any]]) -> None:
     for index, message in enumerate(messages):
         calls = message.get("tool_calls")
         if calls == []:
-            raise table["no calls"].refusal(index)
+            raise table["no calls"].make_refusal(index)
         for number, call in enumerate(calls or ()):
             if len(str(call.get("id"))) > _ID_MAX:
-                raise table["long id"].refusal(index, number, len(str(call["id"])))
+                raise table["long id"].make_refusal(index, number, len(str(call["id"])))
             if call["function"].get("name") == "":
-                raise table["no name"].refusal(index, number)
+                raise table["no name"].make_refusal(index, number)
         spoken = calls or any(message.get(key) for key in ("refusal", "audio", "function_call"))
         if message.get("content") is None and not (message["role"] == "assistant" and spoken):
-            raise table["no content"].refusal(index)
+            raise table["no content"].make_refusal(index)
         if message["role"] == "tool":
             answer = message["tool_call_id"]
             if not open_calls:
-                raise table["orphan"].refusal(index)
+                raise table["orphan"].make_refusal(index)
             if answer not in open_calls:
-                raise table["foreign id"].refusal(index, answer)
+                raise table["foreign id"].make_refusal(index, answer)
             if answer in answered:
-                raise table["second result"].refusal(index, answer, answered[answer])
+                raise table["second result"].make_refusal(index, answer, answered[answer])
             answered[answer] = index
         # The provider names the first gap: what follows it is not looked at.
         elif set(open_calls) - set(answered):
@@ -118,7 +118,7 @@ def check_openai_chat(messages: Sequence[Mapping[str, Any]]) -> None:
         else:
             open_calls, call_index, answered = [str(call.get("id")) for call in calls or ()], index, {}
     if missing := [call_id for call_id in open_calls if call_id not in answered]:
-        raise table["no result"].refusal(call_index, ", ".join(missing))
+        raise table["no result"].make_refusal(call_index, ", ".join(missing))
 
 
 OPENAI_RESPONSES: Table = {
@@ -175,29 +175,29 @@ def check_openai_responses(items: Sequence[Mapping[str, Any]]) -> None:
         if isinstance(item_id, str):
             prefix = _PREFIXES.get(kind, "")
             if not item_id.startswith(prefix):
-                raise table["form of id"].refusal(index, item_id, prefix)
+                raise table["form of id"].make_refusal(index, item_id, prefix)
             if item_id in ids:
-                raise table["second item"].refusal(item_id)
+                raise table["second item"].make_refusal(item_id)
             ids.add(item_id)
         if len(call) > _ID_MAX:
-            raise table["long id"].refusal(index, len(call))
+            raise table["long id"].make_refusal(index, len(call))
         if kind == "message" and item.get("role") == "assistant" and isinstance(item.get("content"), list):
-            for number, content_part in enumerate(check_objects("input.content", item["content"])):
+            for number, content_part in enumerate(parse_object_list("input.content", item["content"])):
                 if content_part.get("type") == "input_text":
-                    raise table["user's part"].refusal(index, number)
-        elif kind == "reasoning" and not _goes_on(items[index + 1 :]):
-            raise table["lone thought"].refusal(item_id)
+                    raise table["user's part"].make_refusal(index, number)
+        elif kind == "reasoning" and not _has_model_item_next(items[index + 1 :]):
+            raise table["lone thought"].make_refusal(item_id)
         elif kind == "function_call":
             calls[call] = False
         elif kind == "function_call_output":
             if call not in calls:
-                raise table["orphan"].refusal(call)
+                raise table["orphan"].make_refusal(call)
             calls[call] = True
     if (missing := next((call for call, answered in calls.items() if not answered), None)) is not None:
-        raise table["no result"].refusal(missing)
+        raise table["no result"].make_refusal(missing)
 
 
-def _goes_on(items: Sequence[Mapping[str, Any]]) -> bool:
+def _has_model_item_next(items: Sequence[Mapping[str, Any]]) -> bool:
     """True if the model's own item follows a thought, or another thought that one follows."""
     after = next((item for item in items if item.get("type") != "reasoning"), None)
     if after is None or after.get("type") == "function_call_output":
@@ -264,50 +264,50 @@ def check_anthropic(model: str, messages: Sequence[Mapping[str, Any]]) -> None:
         content = message.get("content")
         final = index == len(messages) - 1 and message["role"] == "assistant"
         if not content and not final:
-            raise table["no content"].refusal(index)
+            raise table["no content"].make_refusal(index)
         blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
         answered: list[str] = []
         for number, block in enumerate(blocks):
             kind, call_id = block.get("type"), str(block.get("tool_use_id"))
             if kind == "tool_result":
                 if message["role"] != "user":
-                    raise table["user's result"].refusal(index)
+                    raise table["user's result"].make_refusal(index)
                 if call_id not in open_calls:
-                    raise table["orphan"].refusal(index, number, call_id)
+                    raise table["orphan"].make_refusal(index, number, call_id)
                 if call_id in answered:
-                    raise table["second result"].refusal(index, number, call_id)
+                    raise table["second result"].make_refusal(index, number, call_id)
                 if number == len(answered):  # the results come first
                     answered.append(call_id)
             else:
-                _check_block(index, number, block, call_ids)
+                _check_anthropic_block(index, number, block, call_ids)
         if missing := [open_call for open_call in open_calls if open_call not in answered]:
-            raise table["no result"].refusal(index - 1, ", ".join(missing))
+            raise table["no result"].make_refusal(index - 1, ", ".join(missing))
         open_calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
     if open_calls:
-        raise table["no result"].refusal(len(messages) - 1, ", ".join(open_calls))
+        raise table["no result"].make_refusal(len(messages) - 1, ", ".join(open_calls))
     if messages[-1]["role"] == "assistant" and _WITHOUT_PREFILL.match(model):
-        raise table["last turn"].refusal()
+        raise table["last turn"].make_refusal()
 
 
-def _check_block(index: int, number: int, block: Mapping[str, Any], call_ids: set[str]) -> None:
+def _check_anthropic_block(index: int, number: int, block: Mapping[str, Any], call_ids: set[str]) -> None:
     """`call_ids`: those of the calls so far; that of this one is added."""
     table, kind, block_id = ANTHROPIC, block.get("type"), str(block.get("id"))
     if kind == "text" and not block.get("text"):
-        raise table["empty text"].refusal()
+        raise table["empty text"].make_refusal()
     if kind == "tool_use":
         if not _ANTHROPIC_ID.fullmatch(block_id):
-            raise table["form of id"].refusal(index, number)
+            raise table["form of id"].make_refusal(index, number)
         if block_id in call_ids:
-            raise table["second call"].refusal(index, number)
+            raise table["second call"].make_refusal(index, number)
         call_ids.add(block_id)
     if kind == "thinking":
         if "signature" not in block:
-            raise table["no signature"].refusal(index, number)
+            raise table["no signature"].make_refusal(index, number)
         try:
             # An empty text is valid base64, but no signature; “=” is refused.
             base64.b64decode(block["signature"] or "=", validate=True)
         except (TypeError, ValueError, binascii.Error):
-            raise table["wrong signature"].refusal(index, number) from None
+            raise table["wrong signature"].make_refusal(index, number) from None
 
 
 _MORE = "Learn more: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/gemini"
@@ -360,49 +360,49 @@ SIGNS_CALLS = re.compile(r"gemini-[3-9]")
 def check_gemini(model: str, path: str, contents: Sequence[Mapping[str, Any]]) -> None:
     """Raises ModelRefused: Gemini refuses these contents. `path`: of the request; Vertex AI's is another."""
     table, results_expected, before, vertex = GEMINI, 0, "model", "/publishers/" in path
-    current = max((at for at, turn in enumerate(contents) if _is_request(turn)), default=0)
+    current = max((at for at, turn in enumerate(contents) if _is_user_turn(turn)), default=0)
     for index, content in enumerate(contents):
         role = content.get("role", "user")
         if role not in _ROLES:
-            raise table["role"].refusal()
-        parts = check_objects("contents.parts", content.get("parts"))
+            raise table["role"].make_refusal()
+        parts = parse_object_list("contents.parts", content.get("parts"))
         if not parts:
-            raise table["no parts at Vertex" if vertex else "no parts"].refusal(index)
+            raise table["no parts at Vertex" if vertex else "no parts"].make_refusal(index)
         if vertex and any(piece.get("text") == "" and len(piece) == 1 for piece in parts):
-            raise table["empty text at Vertex"].refusal()
-        answers = sum(isinstance(response_in(piece), Mapping) for piece in parts)
+            raise table["empty text at Vertex"].make_refusal()
+        answers = sum(isinstance(get_function_response(piece), Mapping) for piece in parts)
         if answers and not results_expected:
-            raise table["orphan"].refusal()
+            raise table["orphan"].make_refusal()
         if answers != results_expected:
-            raise table["no result"].refusal()
-        calls = [piece for piece in parts if isinstance(call_in(piece), Mapping)]
+            raise table["no result"].make_refusal()
+        calls = [piece for piece in parts if isinstance(get_function_call(piece), Mapping)]
         results_expected = len(calls)
         if calls and before == "model":
-            raise table["early call"].refusal()
-        if calls and index > current and SIGNS_CALLS.match(model) and not _signature(calls[0]):
-            raise table["no signature"].refusal(call_in(calls[0]).get("name"), index + 1)
+            raise table["early call"].make_refusal()
+        if calls and index > current and SIGNS_CALLS.match(model) and not _get_thought_signature(calls[0]):
+            raise table["no signature"].make_refusal(get_function_call(calls[0]).get("name"), index + 1)
         before = role
     if results_expected:
-        raise table["no result"].refusal()
+        raise table["no result"].make_refusal()
     if before == "model" and _WITHOUT_MODEL_TURN.match(model):
-        raise table["last turn"].refusal()
+        raise table["last turn"].make_refusal()
 
 
-def _is_request(content: Mapping[str, Any]) -> bool:
+def _is_user_turn(content: Mapping[str, Any]) -> bool:
     """True for a turn of the user's own, with which signatures of earlier calls are no longer wanted."""
-    parts = check_objects("contents.parts", content.get("parts"))
-    return content.get("role", "user") == "user" and not any(response_in(piece) for piece in parts)
+    parts = parse_object_list("contents.parts", content.get("parts"))
+    return content.get("role", "user") == "user" and not any(get_function_response(piece) for piece in parts)
 
 
-def call_in(piece: Mapping[str, Any]) -> Any:
+def get_function_call(piece: Mapping[str, Any]) -> Any:
     return piece.get("functionCall") or piece.get("function_call")
 
 
-def response_in(piece: Mapping[str, Any]) -> Any:
+def get_function_response(piece: Mapping[str, Any]) -> Any:
     return piece.get("functionResponse") or piece.get("function_response")
 
 
-def _signature(piece: Mapping[str, Any]) -> Any:
+def _get_thought_signature(piece: Mapping[str, Any]) -> Any:
     return piece.get("thoughtSignature") or piece.get("thought_signature")
 
 
@@ -431,17 +431,17 @@ def check_bedrock(messages: Sequence[Mapping[str, Any]]) -> None:
     """Raises ModelRefused: Bedrock's converse refuses these messages."""
     table, open_calls, before = BEDROCK, set[str](), "assistant"
     if messages[0].get("role") != "user":
-        raise table["first turn"].refusal()
+        raise table["first turn"].make_refusal()
     # An empty turn behind the last shows which calls nobody answered.
     for index, message in enumerate([*messages, {"role": "", "content": []}]):
         if message.get("role") == before:
-            raise table["two turns"].refusal()
-        blocks = check_objects("messages.content", message.get("content"))
+            raise table["two turns"].make_refusal()
+        blocks = parse_object_list("messages.content", message.get("content"))
         results = {str(block["toolResult"].get("toolUseId")) for block in blocks if "toolResult" in block}
         if results - open_calls:
-            raise table["orphan"].refusal(index)
+            raise table["orphan"].make_refusal(index)
         if open_calls - results:
-            raise table["no result"].refusal(index, ", ".join(sorted(open_calls - results)))
+            raise table["no result"].make_refusal(index, ", ".join(sorted(open_calls - results)))
         open_calls = {str(block["toolUse"].get("toolUseId")) for block in blocks if "toolUse" in block}
         before = str(message.get("role"))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from chaoslab.model._dates import NamedDay, parse_when
+from chaoslab.model._dates import NamedDay, parse_days_and_times
 from chaoslab.model._reading import QUOTE
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 
@@ -46,36 +46,38 @@ _FILLER = (
 )
 
 
-def read(clause: str, draft: Draft) -> bool:
+def plan_clause(clause: str, draft: Draft) -> bool:
     clause = re.sub(r"^is my (\w+(?: \w+)?) (free|busy|booked)$", r"am I \2 on \1", clause, flags=re.I)
-    if (match := _PUT_OFF.match(clause)) and (by := parse_when(match["by"], draft.now).lasting):
+    if (match := _PUT_OFF.match(clause)) and (by := parse_days_and_times(match["by"], draft.now).lasting):
         back = re.match(r"bring|move .* (?:up|forward|earlier)", clause, re.I) is not None
-        return _read_move(match["what"], "", draft, by=-by if back else by)
+        return _plan_move(match["what"], "", draft, by=-by if back else by)
     if (match := _MOVE.match(clause)) and (re.search(rf"\b{_THING}\b|{QUOTE}|^(?:my|the)\b", match["what"], re.I)):
-        return _read_move(match["what"], match["to"], draft)
+        return _plan_move(match["what"], match["to"], draft)
     if (match := _DROP.match(clause)) and not re.search(r"\bmessages?\b", clause, re.I):
-        return _read_delete(clause[match.end() :], draft)
+        return _plan_delete(clause[match.end() :], draft)
     if (match := _MAKE.match(clause)) and not re.search(r"\b(?:message|note|email) to\b", clause, re.I):
-        return _read_create(clause[match.end() :], draft)
+        return _plan_create(clause[match.end() :], draft)
     if _LIST.search(clause) and not re.search(r"\bweather\b", clause, re.I):
-        return _read_list(clause, draft)
+        return _plan_list(clause, draft)
     return False
 
 
-def _read_create(rest: str, draft: Draft) -> bool:
+def _plan_create(rest: str, draft: Draft) -> bool:
     rest = re.sub(
         r"^(?:two |both |the )?(?:events?|meetings|appointments) (?:for|called) (?=.+\band\b)", "", rest, flags=re.I
     )
     pieces = re.split(r"\s*,?\s+and\s+(?:an? )?(?=\D)", rest, maxsplit=1)
     # Only if each half has a time of its own: “lunch with Ana and Ben” is one event.
-    if len(pieces) == 2 and all((at := parse_when(piece, draft.now)).start and len(at.rest) > 2 for piece in pieces):
+    if len(pieces) == 2 and all(
+        (at := parse_days_and_times(piece, draft.now)).start and len(at.rest) > 2 for piece in pieces
+    ):
         before = draft.last
-        _read_create(pieces[0], draft)
+        _plan_create(pieces[0], draft)
         first_added, draft.last = draft.last, before
-        return _read_create(pieces[1], draft) and bool(first_added)
-    moment = parse_when(rest, draft.now)
+        return _plan_create(pieces[1], draft) and bool(first_added)
+    moment = parse_days_and_times(rest, draft.now)
     # “Add it to my calendar”, after the event was made, asks for nothing new.
-    if draft.topic() == "calendar" and re.fullmatch(
+    if draft.get_last_topic() == "calendar" and re.fullmatch(
         r"(?:it|that|this)(?: (?:to|in|on|into) (?:my|the) \w+)?", rest.strip(), re.I
     ):
         return True
@@ -94,17 +96,19 @@ def _read_create(rest: str, draft: Draft) -> bool:
             title.strip(),
             flags=re.I,
         )
-    title = _trim(draft.plain(re.sub(_FILLER, " ", title, flags=re.I)), also="on|at|for|from|to|in|the|calendar")
+    title = _trim_edge_words(
+        draft.restore_quotes(re.sub(_FILLER, " ", title, flags=re.I)), also="on|at|for|from|to|in|the|calendar"
+    )
     title = title[:1].upper() + title[1:] if title else "Event"
     is_repeat = re.fullmatch(r"(?:it|that|this|one|the same)(?: again)?", title, re.I) is not None
-    needs = draft.last if is_repeat and draft.topic() == "calendar" and not draft.thing else ()
+    needs = draft.last if is_repeat and draft.get_last_topic() == "calendar" and not draft.thing else ()
     title = draft.thing if is_repeat and draft.thing else title
 
-    def act(results: Sequence[StepResult]) -> Story:
+    def create_event(results: Sequence[StepResult]) -> Story:
         name = results[0].text.split(" (")[0].split(", ")[0].strip("“”") if results and results[0].text else title
         if re.search(r"\b(?:every|each)\b|\b(?:daily|weekly|monthly)\b", moment.rest, re.I):
             raise CouldNot("I can add single events only, not ones that repeat")
-        start = _start(moment, draft.now)
+        start = _compute_event_start(moment, draft.now)
         end = (
             datetime.combine(start.date(), moment.end) if moment.end else start + (moment.lasting or timedelta(hours=1))
         )
@@ -112,14 +116,14 @@ def _read_create(rest: str, draft: Draft) -> bool:
         if end <= start:
             end += timedelta(days=1)
         reply = yield Ask("create", {"title": name, "start": start.isoformat(), "end": end.isoformat()})
-        return _report_created(reply, "I added")
+        return _describe_created_event(reply, "I added")
 
-    _remember(title, draft)
-    draft.last = (draft.add(Step(f"add “{title}” to the calendar", act, needs, "calendar")),)
+    _remember_person(title, draft)
+    draft.last = (draft.add_step(Step(f"add “{title}” to the calendar", create_event, needs, "calendar")),)
     return True
 
 
-def _start(moment: NamedDay, now: datetime | None) -> datetime:
+def _compute_event_start(moment: NamedDay, now: datetime | None) -> datetime:
     day = moment.day or (now.date() if now and moment.start else None)
     if day is None:
         raise CouldNot("I do not know today's date" if now is None else "you did not say when")
@@ -128,20 +132,20 @@ def _start(moment: NamedDay, now: datetime | None) -> datetime:
     return start + timedelta(days=1) if moment.day is None and now is not None and start < now else start
 
 
-def _report_created(reply: Any, verb: str) -> StepResult:
-    title, span = _title(reply), _span(reply)
+def _describe_created_event(reply: Any, verb: str) -> StepResult:
+    title, span = _get_event_title(reply), _format_event_span(reply)
     sentence = f"{verb} “{title}” {'on ' + span if span else 'to the calendar'}."
     return StepResult(sentence, f"{title}, {span}" if span else title)
 
 
-def _read_list(clause: str, draft: Draft) -> bool:
-    moment = parse_when(re.sub(r"\bi have (?:an?y?(?:thing)?|got)\b", " ", clause, flags=re.I), draft.now)
-    query = _query(moment.rest, draft)
+def _plan_list(clause: str, draft: Draft) -> bool:
+    moment = parse_days_and_times(re.sub(r"\bi have (?:an?y?(?:thing)?|got)\b", " ", clause, flags=re.I), draft.now)
+    query = _extract_title_words(moment.rest, draft)
     named = re.search(rf"\b{_THING}\b(?: with [A-ZÀ-Þ]\w*)?", moment.rest)
     draft.thing = named[0][:1].upper() + named[0][1:] if named and " with " in named[0] else ""
     slots: dict[str, Any] = {}
     if moment.day:
-        slots["start"], slots["end"] = moment.span()
+        slots["start"], slots["end"] = moment.to_iso_bounds()
         if moment.start and re.search(r"\b(?:morning|afternoon|evening)\b", clause, re.I):
             bounds = {"morning": ("00", "12"), "afternoon": ("12", "18"), "evening": ("18", "23")}
             part_of_day = next(name for name in bounds if name in clause.lower())
@@ -154,12 +158,12 @@ def _read_list(clause: str, draft: Draft) -> bool:
     if query:
         slots["query"] = query
 
-    def act(_: Sequence[StepResult]) -> Story:
-        events = _events((yield Ask("list", slots)))
+    def list_events(_: Sequence[StepResult]) -> Story:
+        events = _extract_events((yield Ask("list", slots)))
         span = (
-            f" on {_day(moment.day)}"
+            f" on {_format_day(moment.day)}"
             if moment.day and not moment.last_day
-            else f" from {_day(moment.day)} to {_day(moment.last_day)}"
+            else f" from {_format_day(moment.day)} to {_format_day(moment.last_day)}"
             if moment.day and moment.last_day
             else ""
         )
@@ -177,64 +181,66 @@ def _read_list(clause: str, draft: Draft) -> bool:
             )
         if re.search(r"\bnext (?:event|meeting|appointment)\b|^what(?:'s| is)(?: up)? next\b", clause, re.I):
             events = events[:1]
-        listed = tuple(f"{_title(event)} ({_span(event)})" for event in events)
+        listed = tuple(f"{_get_event_title(event)} ({_format_event_span(event)})" for event in events)
         verb = "is one event" if len(events) == 1 else f"are {len(events)} events"
         sentence = f"There {verb}{about}{span}: {'; '.join(listed)}."
         answer = f"You are not {free[1]}. {sentence}" if free else sentence
         return StepResult(answer, sentence, (len(events),), listed)
 
-    draft.last = (draft.add(Step("read the calendar", act, topic="calendar")),)
+    draft.last = (draft.add_step(Step("read the calendar", list_events, topic="calendar")),)
     return True
 
 
-def _read_delete(rest: str, draft: Draft) -> bool:
-    moment = parse_when(rest, draft.now)
+def _plan_delete(rest: str, draft: Draft) -> bool:
+    moment = parse_days_and_times(rest, draft.now)
     every = re.search(r"\b(?:all|every|everything|both)\b", rest, re.I) is not None
-    query = _query(moment.rest, draft)
-    if re.fullmatch(r"(?:it|that|this|them)", moment.rest, re.I) and draft.topic() != "calendar":
+    query = _extract_title_words(moment.rest, draft)
+    if re.fullmatch(r"(?:it|that|this|them)", moment.rest, re.I) and draft.get_last_topic() != "calendar":
         return False
 
-    def act(results: Sequence[StepResult]) -> Story:
+    def delete_events(results: Sequence[StepResult]) -> Story:
         if results and not query:
             slots, is_specific = {"query": results[0].text.split(",")[0].split(" (")[0]}, True
         else:
-            slots, is_specific = _make_slots(moment, query), bool(query or moment.day)
+            slots, is_specific = _make_search_slots(moment, query), bool(query or moment.day)
         if not is_specific and draft.now and re.search(r"\bnext (?:event|meeting|appointment)\b", rest, re.I):
             slots, is_specific = {"start": draft.now.isoformat()}, True
         if not is_specific:
             raise CouldNot("you did not say which event")
         events = [
             event
-            for event in _events((yield Ask("list", slots)))
+            for event in _extract_events((yield Ask("list", slots)))
             # The list is asked for whole days, so the time of day is compared here.
-            if moment.start is None or _starts(event).endswith(f"{moment.start:%H:%M}")
+            if moment.start is None or _format_start_time(event).endswith(f"{moment.start:%H:%M}")
         ]
         if not events:
-            raise CouldNot(f"I found no event matching “{query or draft.plain(rest)}”")
+            raise CouldNot(f"I found no event matching “{query or draft.restore_quotes(rest)}”")
         deleted = []
         # Unless all are meant, the first alone: a deletion cannot be undone.
         for event in events if every else events[:1]:
             yield Ask("delete", {"id": str(event.get("id"))})
-            deleted.append(f"“{_title(event)}” ({_span(event)})")
+            deleted.append(f"“{_get_event_title(event)}” ({_format_event_span(event)})")
         return StepResult(f"I deleted {' and '.join(deleted)} from the calendar.", " and ".join(deleted))
 
-    _remember(query, draft)
+    _remember_person(query, draft)
     needs = draft.last if re.fullmatch(r"(?:it|that|this|them)", moment.rest, re.I) else ()
-    draft.last = (draft.add(Step(f"delete {draft.plain(rest) or 'the event'}", act, needs, "calendar")),)
+    draft.last = (
+        draft.add_step(Step(f"delete {draft.restore_quotes(rest) or 'the event'}", delete_events, needs, "calendar")),
+    )
     return True
 
 
-def _read_move(event_text: str, to: str, draft: Draft, *, by: timedelta | None = None) -> bool:
-    old, new = parse_when(event_text, draft.now), parse_when(to, draft.now)
-    query = _query(old.rest, draft)
-    _remember(old.rest, draft)
+def _plan_move(event_text: str, to: str, draft: Draft, *, by: timedelta | None = None) -> bool:
+    old, new = parse_days_and_times(event_text, draft.now), parse_days_and_times(to, draft.now)
+    query = _extract_title_words(old.rest, draft)
+    _remember_person(old.rest, draft)
 
-    def act(_: Sequence[StepResult]) -> Story:
-        events = _events((yield Ask("list", _make_slots(old, query))))
+    def move_event(_: Sequence[StepResult]) -> Story:
+        events = _extract_events((yield Ask("list", _make_search_slots(old, query))))
         if not events:
             raise CouldNot(f"I found no event matching “{query}”")
         event = events[0]
-        start, end = _moment(event, "start"), _moment(event, "end")
+        start, end = _get_event_time(event, "start"), _get_event_time(event, "end")
         if start is None or (by is None and new.day is None and new.start is None):
             raise CouldNot("I do not know to when")
         begins = datetime.combine(new.day or start.date(), new.start or start.time()) + (by or timedelta(0))
@@ -244,33 +250,36 @@ def _read_move(event_text: str, to: str, draft: Draft, *, by: timedelta | None =
             else begins + (new.lasting or (end - start if end else timedelta(hours=1)))
         )
         # The new event is made first, so that a failure in between loses nothing.
-        reply = yield Ask("create", {"title": _title(event), "start": begins.isoformat(), "end": ends.isoformat()})
-        created = _report_created(reply, "I moved it: there is now")
+        reply = yield Ask(
+            "create", {"title": _get_event_title(event), "start": begins.isoformat(), "end": ends.isoformat()}
+        )
+        created = _describe_created_event(reply, "I moved it: there is now")
         try:
             yield Ask("delete", {"id": str(event.get("id"))})
         except CouldNot as error:
             raise CouldNot(
-                f"“{_title(event)}” is now also at the new time, but the old one could not be deleted: {error}"
+                f"“{_get_event_title(event)}” is now also at the new time, but the old one could not be deleted: "
+                f"{error}"
             ) from error
-        return StepResult(f"I moved “{_title(event)}” to {_span(reply)}.", created.text)
+        return StepResult(f"I moved “{_get_event_title(event)}” to {_format_event_span(reply)}.", created.text)
 
-    draft.last = (draft.add(Step(f"move {draft.plain(event_text)}", act, topic="calendar")),)
+    draft.last = (draft.add_step(Step(f"move {draft.restore_quotes(event_text)}", move_event, topic="calendar")),)
     return True
 
 
-def _make_slots(moment: NamedDay, query: str) -> dict[str, Any]:
+def _make_search_slots(moment: NamedDay, query: str) -> dict[str, Any]:
     slots: dict[str, Any] = {}
     if moment.day:
-        slots["start"], slots["end"] = moment.span()
+        slots["start"], slots["end"] = moment.to_iso_bounds()
     if query:
         slots["query"] = query
     return slots
 
 
-def _query(rest: str, draft: Draft) -> str:
+def _extract_title_words(rest: str, draft: Draft) -> str:
     """The words of a title that the clause names, without the words around them."""
     if quote := re.search(QUOTE, rest):
-        return draft.plain(quote[0])
+        return draft.restore_quotes(quote[0])
     rest = re.sub(
         rf"{_FILLER}|\bmy (?:calendar|agenda|schedule)\b|\b(?:calendar|agenda|schedule)\b", " ", rest, flags=re.I
     )
@@ -294,34 +303,34 @@ def _query(rest: str, draft: Draft) -> str:
         rest,
         flags=re.I,
     )
-    rest = _trim(rest, also="with|and|of")
+    rest = _trim_edge_words(rest, also="with|and|of")
     return (
         ""
         if re.fullmatch(r"(?:meetings?|appointments?|[\W\d]*)", rest, re.I)
-        else re.sub(r"\s+(?:meetings|appointments?)$", "", draft.plain(rest))
+        else re.sub(r"\s+(?:meetings|appointments?)$", "", draft.restore_quotes(rest))
     )
 
 
-def _remember(title: str, draft: Draft) -> None:
+def _remember_person(title: str, draft: Draft) -> None:
     """Records the referent of "her" and "him" after "lunch with Ana"."""
     draft.thing = ""
     if match := re.search(r"\bwith ([A-ZÀ-Þ][\w-]*)", title):
         draft.person = match[1]
 
 
-def _trim(text: str, *, also: str) -> str:
+def _trim_edge_words(text: str, *, also: str) -> str:
     text = re.sub(r"\s{2,}", " ", text).strip(" ,.:;?!-")
     while (shorter := re.sub(rf"^(?:{also})\b\s*|\s+(?:{also})$", "", text, flags=re.I).strip(" ,.:;?!")) != text:
         text = shorter
     return text
 
 
-def _events(reply: Any) -> list[Mapping[str, Any]]:
+def _extract_events(reply: Any) -> list[Mapping[str, Any]]:
     items = reply.get("items", reply.get("events", [])) if isinstance(reply, Mapping) else reply
     return [event for event in items if isinstance(event, Mapping)] if isinstance(items, list) else []
 
 
-def _title(event: Any) -> str:
+def _get_event_title(event: Any) -> str:
     return (
         str(event.get("summary") or event.get("title") or event.get("name") or "untitled")
         if isinstance(event, Mapping)
@@ -329,7 +338,7 @@ def _title(event: Any) -> str:
     )
 
 
-def _moment(event: Any, edge: str) -> datetime | None:
+def _get_event_time(event: Any, edge: str) -> datetime | None:
     value = event.get(edge) if isinstance(event, Mapping) else None
     if isinstance(value, Mapping):
         value = value.get("dateTime") or value.get("date")
@@ -339,20 +348,24 @@ def _moment(event: Any, edge: str) -> datetime | None:
         return None
 
 
-def _starts(event: Any) -> str:
-    moment = _moment(event, "start")
+def _format_start_time(event: Any) -> str:
+    moment = _get_event_time(event, "start")
     return f"{moment:%H:%M}" if moment else ""
 
 
-def _span(event: Any) -> str:
-    start, end = _moment(event, "start"), _moment(event, "end")
+def _format_event_span(event: Any) -> str:
+    start, end = _get_event_time(event, "start"), _get_event_time(event, "end")
     if start is None:
         return ""
     until = (
-        "" if end is None else f"–{end:%H:%M}" if end.date() == start.date() else f" to {_day(end.date())} {end:%H:%M}"
+        ""
+        if end is None
+        else f"–{end:%H:%M}"
+        if end.date() == start.date()
+        else f" to {_format_day(end.date())} {end:%H:%M}"
     )
-    return f"{_day(start.date())}, {start:%H:%M}{until}"
+    return f"{_format_day(start.date())}, {start:%H:%M}{until}"
 
 
-def _day(day: date | None) -> str:
+def _format_day(day: date | None) -> str:
     return f"{day:%A} {day.isoformat()}" if day else ""

@@ -18,7 +18,7 @@ _READ = re.compile(
 )
 
 
-def read(clause: str, draft: Draft) -> bool:
+def plan_clause(clause: str, draft: Draft) -> bool:
     match = _READ.search(clause)
     if not match:
         return False
@@ -45,7 +45,7 @@ def read(clause: str, draft: Draft) -> bool:
     amount = (few[1] or few[2]).lower() if few else None
     limit = (numbers.get(amount) or int(amount)) if amount else 1 if single else None
 
-    def act(_: Sequence[StepResult]) -> Story:
+    def read_messages(_: Sequence[StepResult]) -> Story:
         slots = {**({"sender": sender} if sender else {}), **({"limit": min(100, max(1, limit))} if limit else {})}
         reply = yield Ask("read", slots)
         result = _describe_messages(reply, sender)
@@ -59,7 +59,11 @@ def read(clause: str, draft: Draft) -> bool:
 
     if sender:
         draft.person = sender
-    draft.last = (draft.add(Step(f"read the messages{f' from {sender}' if sender else ''}", act, topic="messages")),)
+    draft.last = (
+        draft.add_step(
+            Step(f"read the messages{f' from {sender}' if sender else ''}", read_messages, topic="messages")
+        ),
+    )
     return True
 
 

@@ -94,14 +94,19 @@ _AND_ANOTHER = re.compile(
 )
 
 
-def read(clause: str, draft: Draft) -> bool:
+def plan_clause(clause: str, draft: Draft) -> bool:
     if pair := _AND_ANOTHER.match(clause):
-        first = read(f"{pair['verb']}{pair['first']}", draft)
-        return read(f"{pair['verb']} {pair['second']}", draft) and first
+        first = plan_clause(f"{pair['verb']}{pair['first']}", draft)
+        return plan_clause(f"{pair['verb']} {pair['second']}", draft) and first
     if draft.person and re.match(rf"(?:reply|respond|answer)\s+(?:with\s+)?(?:{QUOTE}|saying\b)", clause, re.I):
         clause = re.sub(r"^\w+(?:\s+with)?", f"reply to {draft.person}", clause)
     if latest := _TO_LATEST.match(clause):
-        draft.add(Step("reply to the latest message", _reply_to_latest(draft.plain(_strip_message(latest["rest"])))))
+        draft.add_step(
+            Step(
+                "reply to the latest message",
+                _make_reply_story(draft.restore_quotes(_strip_lead_words(latest["rest"]))),
+            )
+        )
         return True
     clause = re.sub(r"\bboth (?=[A-ZÀ-Þ#@])", "", clause)
     clause = re.sub(r"\b(?:everyone|everybody|people|folks|all) (?:in|on) (?:the )?(?=#)", "", clause, flags=re.I)
@@ -122,7 +127,7 @@ def read(clause: str, draft: Draft) -> bool:
         r"hello|hi|hey|goodbye|good (?:morning|night)|thanks?(?: you)?|congratulations", content, re.I
     ):
         content = f"saying {content}"
-    elif verb in ("say", "wish") and (language := _language(rest)) and content:
+    elif verb in ("say", "wish") and (language := _find_closing_language(rest)) and content:
         content, rest = f"saying {content}", f"in {language}"
     elif verb == "write" and re.match(r"write\s+to\b", clause, re.I):
         pass
@@ -132,55 +137,63 @@ def read(clause: str, draft: Draft) -> bool:
         return False
     if re.match(r"(?:translate|translation)\b", content, re.I):
         return False
-    people = _people(groups["to"], draft)
+    people = _split_recipients(groups["to"], draft)
     content = re.sub(r"^(it|them|that|this|those)\s+(?:on|over|along)$", r"\1", content, flags=re.I)
     content = re.sub(r"\s+(?:in|into|as)\s+an? (?:\w+ )?(?:message|note|text|dm)$", "", content, flags=re.I)
-    body = _strip_message(content) or _strip_message(rest)
+    body = _strip_lead_words(content) or _strip_lead_words(rest)
     # “Tell Ana that the weather is bad” dictates the words; “tell Ana the weather” asks for them.
     literally = re.match(r"\W*that\s+(?!(?:is|was|to|too)\b)\w", rest, re.I) is not None
     foreign = re.match(rf"in ({'|'.join(translate.LANGUAGES)})\b[\s,:]*(?:that\s+)?(?=\S)", rest, re.I)
     rest = f"{rest[foreign.end() :]} in {foreign[1]}" if foreign else rest
-    body = _strip_message(rest) if foreign else body
-    spoken = _language(rest) if foreign or content or re.search(QUOTE, rest) or re.match(r"an? ", body, re.I) else ""
+    body = _strip_lead_words(rest) if foreign else body
+    spoken = (
+        _find_closing_language(rest)
+        if foreign or content or re.search(QUOTE, rest) or re.match(r"an? ", body, re.I)
+        else ""
+    )
     spoken = "" if re.match(r"(?:the )?translation\b", body, re.I) else spoken
     if spoken:
         body = re.sub(rf"\s*\bin {spoken}$", "", body, flags=re.I)
     if verb == "let":
         body = re.sub(r"^know\b\s*", "", rest, flags=re.I)
-        body = _strip_message(body)
-    needs, literal = _body(body, verb, draft, quoted=re.search(QUOTE, content + rest), literally=literally)
+        body = _strip_lead_words(body)
+    needs, literal = _resolve_message_body(
+        body, verb, draft, quoted=re.search(QUOTE, content + rest), literally=literally
+    )
     if not needs and not literal and (draft.last or draft.earlier):
         needs, literal = draft.last, "" if draft.last else draft.earlier
     if spoken:
-        step = Step(f"translate that to {spoken}", translate.make_translation(literal, "", spoken), needs, "translate")
-        draft.last = needs = (draft.add(step),)
+        step = Step(
+            f"translate that to {spoken}", translate.make_translation_story(literal, "", spoken), needs, "translate"
+        )
+        draft.last = needs = (draft.add_step(step),)
     for person in people:
-        draft.add(Step(f"send a message to {person}", _story(person, literal, body), needs))
+        draft.add_step(Step(f"send a message to {person}", _make_send_story(person, literal, body), needs))
     draft.person = people[-1]
     return True
 
 
-def _reply_to_latest(text: str) -> Any:
+def _make_reply_story(text: str) -> Any:
     """A story that replies to the sender of the latest message."""
 
-    def act(_: Sequence[StepResult]) -> Story:
+    def reply_to_latest(_: Sequence[StepResult]) -> Story:
         inbox_reply = yield Ask("read", {"limit": 1})
         messages = inbox_reply.get("messages") if isinstance(inbox_reply, Mapping) else None
         sender = messages[0].get("user") if isinstance(messages, list) and messages else None
         if not sender:
             raise CouldNot("there is no message")
-        return (yield from _story(str(sender), text, "")(()))  # type: ignore[no-any-return]
+        return (yield from _make_send_story(str(sender), text, "")(()))  # type: ignore[no-any-return]
 
-    return act
+    return reply_to_latest
 
 
-def _language(text: str) -> str:
+def _find_closing_language(text: str) -> str:
     """The language of a closing "in French"."""
     match = re.search(rf"\bin ({'|'.join(translate.LANGUAGES)})$", text, re.I)
     return match[1] if match else ""
 
 
-def _people(named: str, draft: Draft) -> list[str]:
+def _split_recipients(named: str, draft: Draft) -> list[str]:
     people = []
     for person in re.split(r"\s*,\s*and\s+(?:to\s+)?|\s*,\s*(?:to\s+)?|\s+and\s+(?:to\s+)?|\s*&\s*", named):
         if person.lower() in ("her", "him", "them") and draft.person:
@@ -190,21 +203,21 @@ def _people(named: str, draft: Draft) -> list[str]:
     return list(dict.fromkeys(people))
 
 
-def _strip_message(text: str) -> str:
+def _strip_lead_words(text: str) -> str:
     while (shorter := _LEAD.sub("", text, count=1).strip()) != text:
         text = shorter
     return text
 
 
-def _body(
+def _resolve_message_body(
     body: str, verb: str, draft: Draft, *, quoted: re.Match[str] | None, literally: bool
 ) -> tuple[tuple[int, ...], str]:
     """The message's content: the steps whose findings it passes on, or its own words."""
     if quoted and re.match(r"(?:the )?translation of\b", body, re.I):
-        translate.read(body, draft)
+        translate.plan_clause(body, draft)
         return draft.last, ""
     if quoted:
-        return (), draft.plain(quoted[0])
+        return (), draft.restore_quotes(quoted[0])
     if not body:
         return (), ""
     if _REFERS.match(body) and (draft.last or draft.earlier):
@@ -217,15 +230,15 @@ def _body(
     forward_verb = verb in ("send", "forward", "share", "pass", "post", "email", "relay") and draft.last
     if forward_verb and re.fullmatch(r"(?:the|its|their) (?:\w+ )?\w+(?<!ed)", body, re.I):
         return draft.last, ""
-    if not literally and verb != "ask" and _ASKS.match(body) and (nested := _nested(body, draft)):
+    if not literally and verb != "ask" and _ASKS.match(body) and (nested := _plan_nested_clause(body, draft)):
         return nested, ""
-    if _ITS_MESSAGE.match(body) and inbox.read(body, draft):
+    if _ITS_MESSAGE.match(body) and inbox.plan_clause(body, draft):
         return draft.last, ""
     if wish := re.fullmatch(r"an? (.+) (?:message|note|text|wish)", body, re.I):
-        return (), draft.plain(wish[1][:1].upper() + wish[1][1:])
+        return (), draft.restore_quotes(wish[1][:1].upper() + wish[1][1:])
     if verb == "remind" and (match := re.match(r"(?:about|of) ", body, re.I)):
-        return (), draft.plain(f"Please remember {body[match.end() :]}")
-    if not literally and weather.compare_last(body, draft):
+        return (), draft.restore_quotes(f"Please remember {body[match.end() :]}")
+    if not literally and weather.plan_comparison(body, draft):
         return draft.last, ""
     if verb == "ask":
         if match := re.match(
@@ -241,37 +254,44 @@ def _body(
                 if match[1].lower() in ("want", "wants", "need", "needs", "like", "likes")
                 else helper
             )
-            return (), draft.plain(f"{helper}{match[2]}?")
+            return (), draft.restore_quotes(f"{helper}{match[2]}?")
         if re.match(r"(?:what|how|when|where|who|which|why)\b", body, re.I):
-            return (), draft.plain(body[0].upper() + body[1:] + "?")
+            return (), draft.restore_quotes(body[0].upper() + body[1:] + "?")
     if verb in ("ask", "tell", "remind", "message", "text", "email") and (
         match := re.match(r"(not )?to (?=\w+)", body, re.I)
     ):
         start = "Please do not " if match[1] else "Please "
-        return (), draft.plain(start + body[match.end() :])
-    return (), draft.plain(body[:1].upper() + body[1:])
+        return (), draft.restore_quotes(start + body[match.end() :])
+    return (), draft.restore_quotes(body[:1].upper() + body[1:])
 
 
-def _nested(body: str, draft: Draft) -> tuple[int, ...]:
+def _plan_nested_clause(body: str, draft: Draft) -> tuple[int, ...]:
     before, clause = len(draft.steps), re.sub(r"^about ", "", strip_politeness(body), flags=re.I)
     clause = re.sub(r"^(?:whether|if) it ", "is it ", clause, flags=re.I)
     if any(
         skill(clause, draft)
-        for skill in (calculate.read, translate.read, weather.read, movies.read, events.read, search.read_question)
+        for skill in (
+            calculate.plan_clause,
+            translate.plan_clause,
+            weather.plan_clause,
+            movies.plan_clause,
+            events.plan_clause,
+            search.plan_question,
+        )
     ):
         return draft.last if len(draft.steps) > before else ()
     return ()
 
 
-def _story(person: str, literal: str, body: str) -> Any:
-    def act(results: Sequence[StepResult]) -> Story:
+def _make_send_story(person: str, literal: str, body: str) -> Any:
+    def send_message(results: Sequence[StepResult]) -> Story:
         text = literal
         if results:
             first = re.match(r"(?:the )?(?:first|top|best|latest|last|newest)\b", body, re.I) and results[0].items
             text = (
                 results[0].items[0]
                 if first
-                else _pick_detail(results, body) or " ".join(result.text for result in results if result.text)
+                else _pick_asked_detail(results, body) or " ".join(result.text for result in results if result.text)
             )
         if results and not text:
             raise CouldNot("nothing was found that could be sent")
@@ -281,10 +301,10 @@ def _story(person: str, literal: str, body: str) -> Any:
         channel = reply.get("channel") if isinstance(reply, Mapping) else None
         return StepResult(f"I sent {person} the message “{text}”.", text, items=(str(channel or person),))
 
-    return act
+    return send_message
 
 
-def _pick_detail(results: Sequence[StepResult], body: str) -> str:
+def _pick_asked_detail(results: Sequence[StepResult], body: str) -> str:
     """The one detail that the body asks for, such as "its rating"."""
     fitting = [
         text

@@ -7,7 +7,7 @@ from typing import Any
 from chaoslab.model._reading import QUOTE
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 from chaoslab.model.skills import search
-from chaoslab.model.skills.search import search_instead
+from chaoslab.model.skills.search import search_web_instead
 
 _ABOUT = re.compile(r"\b(?:movies?|films?|cinema)\b", re.I)
 _RELEASED = re.compile(
@@ -42,7 +42,7 @@ _WORDS = (
 )
 
 
-def read(clause: str, draft: Draft) -> bool:
+def plan_clause(clause: str, draft: Draft) -> bool:
     # These words ask for the calendar, also of “the cinema on Friday”.
     if re.match(r"(?:schedule|book|plan|arrange|organi[sz]e|add|put|create|cancel|delete|move|remind)\b", clause, re.I):
         return False
@@ -51,12 +51,12 @@ def read(clause: str, draft: Draft) -> bool:
     about = _ABOUT.search(clause) or (_RATED.search(clause) and quoted)
     if not about and not (_RELEASED.search(clause) and titled and not quoted):
         return False
-    if _COMPARED.search(clause) and len(several := _list_titles(clause, draft)) > 1:
-        return _read_comparison(clause, several, draft)
+    if _COMPARED.search(clause) and len(several := _list_compared_titles(clause, draft)) > 1:
+        return _plan_comparison(clause, several, draft)
     year_match = re.search(r"\b(?:from|in|of|released in|made in)?\s*\(?\b((?:19|20)\d\d)\b\)?", clause)
     year = int(year_match[1]) if year_match else None
     if quoted:
-        title = draft.plain(quoted[0])
+        title = draft.restore_quotes(quoted[0])
     else:
         rest = clause.replace(year_match[0], " ") if year_match else clause
         while (shorter := re.sub(_NOISE, "", rest.strip(), flags=re.I)) != rest:
@@ -78,25 +78,25 @@ def read(clause: str, draft: Draft) -> bool:
     if not title:
         return False
 
-    def act(_: Sequence[StepResult]) -> Story:
+    def look_up_movie(_: Sequence[StepResult]) -> Story:
         try:
             reply = yield Ask("movies", {"title": title, **({"year": year} if year else {})})
         except CouldNot as error:
-            return (yield from search_instead(f"movie {title}{f' {year}' if year else ''}", instead_of=error))
-        result = result_of(reply, title)
+            return (yield from search_web_instead(f"movie {title}{f' {year}' if year else ''}", instead_of=error))
+        result = make_step_result(reply, title)
         if result.nothing and not about:
-            reply = yield Ask("search", {"query": draft.plain(clause)})
-            return search.result_of(reply, draft.plain(clause), 1)
+            reply = yield Ask("search", {"query": draft.restore_quotes(clause)})
+            return search.make_step_result(reply, draft.restore_quotes(clause), 1)
         return result
 
-    draft.last = (draft.add(Step(f"look up the movie “{title}”", act, topic="movies")),)
+    draft.last = (draft.add_step(Step(f"look up the movie “{title}”", look_up_movie, topic="movies")),)
     return True
 
 
-def _list_titles(clause: str, draft: Draft) -> list[str]:
+def _list_compared_titles(clause: str, draft: Draft) -> list[str]:
     """The titles that the clause compares."""
     if quotes := re.findall(QUOTE, clause):
-        return [draft.plain(quote) for quote in quotes]
+        return [draft.restore_quotes(quote) for quote in quotes]
     listed = re.sub(r"^\W*(?:which|what|is|are|was|compare|does|did|do|the)\b", "", clause, flags=re.I)
     pieces = re.split(r"\s+(?:or|than|vs\.?|versus)\s+|\s*,\s*(?:or\s+|and\s+)?", listed)
     # “and” may stand within a title, so it divides only where nothing else does.
@@ -105,16 +105,17 @@ def _list_titles(clause: str, draft: Draft) -> list[str]:
     return [match[0] for piece in pieces if (match := _TITLE.search(piece))]
 
 
-def _read_comparison(clause: str, titles: list[str], draft: Draft) -> bool:
+def _plan_comparison(clause: str, titles: list[str], draft: Draft) -> bool:
     """Looks each title up, and reports the film that leads in rating or year."""
     draft.last = tuple(
-        draft.add(Step(f"look up the movie “{title}”", _make_lookup(title), topic="movies")) for title in titles
+        draft.add_step(Step(f"look up the movie “{title}”", _make_lookup_story(title), topic="movies"))
+        for title in titles
     )
     compared = _COMPARED.search(clause)
     word = (compared.lastgroup if compared else None) or ""
     by_year = word in ("newer", "older")
 
-    def act(results: Sequence[StepResult]) -> Story:
+    def compare_movies(results: Sequence[StepResult]) -> Story:
         # As an index and a length: the rating is number 0, the year number 1.
         rated = [result for result in results if result.items and len(result.numbers) > by_year]
         if len(rated) < len(results):
@@ -135,22 +136,22 @@ def _read_comparison(clause: str, titles: list[str], draft: Draft) -> bool:
         yield Ask("", {})  # makes this function a generator
 
     if word:
-        draft.last = (draft.add(Step("compare the films", act, draft.last, "movies")),)
+        draft.last = (draft.add_step(Step("compare the films", compare_movies, draft.last, "movies")),)
     return True
 
 
-def _make_lookup(title: str) -> Any:
+def _make_lookup_story(title: str) -> Any:
     """The story of one film: the first result, which is the closest title."""
 
-    def act(_: Sequence[StepResult]) -> Story:
+    def look_up_first(_: Sequence[StepResult]) -> Story:
         reply = yield Ask("movies", {"title": title})
         results = reply.get("results") if isinstance(reply, Mapping) else reply
-        return result_of(results[:1] if isinstance(results, list) else [], title)
+        return make_step_result(results[:1] if isinstance(results, list) else [], title)
 
-    return act
+    return look_up_first
 
 
-def result_of(reply: Any, title: str) -> StepResult:
+def make_step_result(reply: Any, title: str) -> StepResult:
     results = reply.get("results") if isinstance(reply, Mapping) else reply
     if not isinstance(results, list) or not results:
         return StepResult(f"I found no movie matching “{title}”.", nothing=True)

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chaoslab.model._arguments import fill_arguments
-from chaoslab.model._choosing import Offer, list_unclaimed, stem_words
-from chaoslab.model._dates import parse_when
-from chaoslab.model._story import Ask, Draft, Step, StepResult, Story, make_statement
+from chaoslab.model._choosing import OfferedTool, list_unclaimed_tools, stem_words
+from chaoslab.model._dates import parse_days_and_times
+from chaoslab.model._story import Ask, Draft, Step, StepResult, Story, make_statement_step
 
 _COMMON = frozenset([
     "get", "find", "the", "a", "an", "of", "to", "for", "in", "on", "by", "with", "and", "or", "it", "is", "from",
@@ -15,36 +15,36 @@ _COMMON = frozenset([
 ])  # fmt: skip
 
 
-def read_first(clause: str, draft: Draft) -> bool:
+def plan_by_tool_verb(clause: str, draft: Draft) -> bool:
     """Accepts a clause that opens with the verb of an unknown tool, before the known skills see it."""
     opening = stem_words(clause)[:1]
     return any(
         stem_words(offer.name)[:1] == opening and opening[0] not in _COMMON
-        for offer in list_unclaimed(draft.offers)
+        for offer in list_unclaimed_tools(draft.offers)
         if opening
-    ) and read(clause, draft)
+    ) and plan_clause(clause, draft)
 
 
-def read(clause: str, draft: Draft) -> bool:
-    best = max(list_unclaimed(draft.offers), key=lambda offer: _count_overlap(offer, clause), default=None)
+def plan_clause(clause: str, draft: Draft) -> bool:
+    best = max(list_unclaimed_tools(draft.offers), key=lambda offer: _score_word_overlap(offer, clause), default=None)
     # One word of a tool's name counts three; less than that is chance.
-    if best is None or _count_overlap(best, clause) < 3:
+    if best is None or _score_word_overlap(best, clause) < 3:
         return False
     arguments = fill_arguments(best, clause, draft)
     if arguments is None:
         return False
     chosen = best
 
-    def act(_: Sequence[StepResult]) -> Story:
+    def call_tool(_: Sequence[StepResult]) -> Story:
         reply = yield Ask("", arguments, tool=chosen.name)
-        text = text_of(reply)
-        return StepResult(f"{chosen.name.replace('_', ' ').capitalize()}: {text}.", text, _numbers(reply))
+        text = flatten_json(reply)
+        return StepResult(f"{chosen.name.replace('_', ' ').capitalize()}: {text}.", text, _extract_numbers(reply))
 
-    draft.last = (draft.add(Step(f"{chosen.name.replace('_', ' ')}", act, topic="other")),)
+    draft.last = (draft.add_step(Step(f"{chosen.name.replace('_', ' ')}", call_tool, topic="other")),)
     return True
 
 
-def read_clock(clause: str, draft: Draft) -> bool:
+def plan_clock_question(clause: str, draft: Draft) -> bool:
     """Answers with the day and the time from the system prompt; no tool knows them better."""
     question = re.fullmatch(
         r"what(?:'s| is)? (?:(?:the )?(?:current |today's )?(?:time|date|day)(?: and (?:the )?(?:time|date))?"
@@ -53,24 +53,24 @@ def read_clock(clause: str, draft: Draft) -> bool:
         re.I,
     )
     until = re.fullmatch(r"how many days (?:are there |is it |are left )?(?:until|till|to|before) (.+)", clause, re.I)
-    if until and draft.now and (day := parse_when(until[1], draft.now).day):
+    if until and draft.now and (day := parse_days_and_times(until[1], draft.now).day):
         days = (day - draft.now.date()).days
-        draft.add(make_statement(f"It is {days} day{'' if days == 1 else 's'} until {day:%A %Y-%m-%d}."))
+        draft.add_step(make_statement_step(f"It is {days} day{'' if days == 1 else 's'} until {day:%A %Y-%m-%d}."))
         return True
     if not question or draft.now is None:
         return False
-    draft.add(make_statement(f"It is {draft.now:%A %Y-%m-%d, %H:%M} UTC."))
+    draft.add_step(make_statement_step(f"It is {draft.now:%A %Y-%m-%d, %H:%M} UTC."))
     return True
 
 
-def _count_overlap(offer: Offer, clause: str) -> int:
+def _score_word_overlap(offer: OfferedTool, clause: str) -> int:
     """The number of shared words; those of the tool's name count three times, those of its description once."""
     clause_words = set(stem_words(clause)) - _COMMON
     named = set(stem_words(offer.name)) - _COMMON
     return 3 * len(clause_words & named) + len(clause_words & (set(stem_words(offer.description)) - named - _COMMON))
 
 
-def text_of(reply: Any) -> str:
+def flatten_json(reply: Any) -> str:
     """Any JSON as "key: value" pairs, two levels deep."""
     if isinstance(reply, Mapping):
         return ", ".join(f"{key}: {_flatten_value(value)}" for key, value in reply.items())
@@ -85,7 +85,7 @@ def _flatten_value(value: Any) -> str:
     return re.sub(r"\.$", "", str(value))
 
 
-def _numbers(reply: Any) -> tuple[float, ...]:
+def _extract_numbers(reply: Any) -> tuple[float, ...]:
     values = reply.values() if isinstance(reply, Mapping) else [reply]
     # Before the other numbers of the reply, which may repeat what was sent.
     preferred = (

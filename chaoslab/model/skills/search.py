@@ -35,7 +35,7 @@ _UNIT = (
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
 
 
-def read(clause: str, draft: Draft) -> bool:
+def plan_clause(clause: str, draft: Draft) -> bool:
     match = _ASKED.match(clause)
     top = _TOP.search(clause)
     # "Look up the weather" is not about the web, unless the clause mentions it.
@@ -48,7 +48,7 @@ def read(clause: str, draft: Draft) -> bool:
     if re.fullmatch(
         r"(?:give|show|tell)(?: me)? (?:the )?(?:top|first|best|main|\w+)? ?(?:results?|hits?|ones?)", clause, re.I
     ):
-        return draft.topic() == "search"
+        return draft.get_last_topic() == "search"
     if not match and not top:
         return False
     count = min(20, max(1, int(_NUMBERS.get(top[1].lower()) or top[1]))) if top else None
@@ -57,10 +57,10 @@ def read(clause: str, draft: Draft) -> bool:
     query = match["query"] if match else re.sub(r"^(?:give|show|get|find)(?: me)?\s+", "", clause, flags=re.I)
     query = re.sub(r"\s+(?:on|in) (?:the )?(?:web|internet|google|net)\b|\s+online$", "", query, flags=re.I)
     query = re.sub(r"^(?:the web for|for|about|up)\s+|(?:,?\s*and|,)?\s*(?:give|show)(?: me)?$", "", query, flags=re.I)
-    return _add(draft, query, count)
+    return _add_search_step(draft, query, count)
 
 
-def read_question(clause: str, draft: Draft) -> bool:
+def plan_question(clause: str, draft: Draft) -> bool:
     """Searches the web for a question that no other skill accepted."""
     command = re.match(r"(?:explain|define|describe)\b", clause, re.I)
     if not _QUESTION.match(clause) or len(clause.split()) < (2 if command else 3):
@@ -68,29 +68,31 @@ def read_question(clause: str, draft: Draft) -> bool:
     # The web knows nothing of the user, nor of this model.
     if re.search(r"\b(?:your|you|my)\b", clause, re.I):
         return False
-    return _add(draft, re.sub(r"^(?:tell me about|explain|define|describe|compare)\s+", "", clause, flags=re.I), None)
+    return _add_search_step(
+        draft, re.sub(r"^(?:tell me about|explain|define|describe|compare)\s+", "", clause, flags=re.I), None
+    )
 
 
-def _add(draft: Draft, query: str, count: int | None) -> bool:
-    query = draft.plain(query).strip(" .,?!")
+def _add_search_step(draft: Draft, query: str, count: int | None) -> bool:
+    query = draft.restore_quotes(query).strip(" .,?!")
     if not query:
         return False
 
-    def act(_: Sequence[StepResult]) -> Story:
+    def search_web(_: Sequence[StepResult]) -> Story:
         reply = yield Ask("search", {"query": query, **({"count": count} if count else {})})
-        return result_of(reply, query, count or 3)
+        return make_step_result(reply, query, count or 3)
 
-    draft.last = (draft.add(Step(f"search the web for “{query}”", act, topic="search")),)
+    draft.last = (draft.add_step(Step(f"search the web for “{query}”", search_web, topic="search")),)
     return True
 
 
-def search_instead(query: str, *, instead_of: CouldNot) -> Story:
+def search_web_instead(query: str, *, instead_of: CouldNot) -> Story:
     """A web search in place of a failed tool; if it fails too, the first reason stands."""
     try:
         reply = yield Ask("search", {"query": query})
     except CouldNot:
         raise instead_of from None
-    result = result_of(reply, query, 1)
+    result = make_step_result(reply, query, 1)
     query_words = [word for word in re.findall(r"\w+", query.casefold()) if len(word) > 3]
     # A page on the Olympic Games of Athens does not answer a question on the weather in Athens.
     if result.nothing or not all(word in result.text.casefold() for word in query_words):
@@ -100,7 +102,7 @@ def search_instead(query: str, *, instead_of: CouldNot) -> Story:
     )
 
 
-def result_of(reply: Any, query: str, count: int) -> StepResult:
+def make_step_result(reply: Any, query: str, count: int) -> StepResult:
     """The first results with title and snippet."""
     results = reply.get("organic_results", reply.get("results")) if isinstance(reply, Mapping) else reply
     if not isinstance(results, list) or not results:

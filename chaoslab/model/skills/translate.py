@@ -63,7 +63,7 @@ REFERS = re.compile(
 )
 
 
-def read(clause: str, draft: Draft) -> bool:
+def plan_clause(clause: str, draft: Draft) -> bool:
     match = next((pattern_match for pattern in _PATTERNS if (pattern_match := pattern.match(clause))), None)
     if match is None:
         return False
@@ -87,22 +87,22 @@ def read(clause: str, draft: Draft) -> bool:
     needs: tuple[int, ...] = ()
     literal = ""
     if quote := re.search(QUOTE, text):
-        literal = draft.plain(quote[0])
+        literal = draft.restore_quotes(quote[0])
     elif not text or REFERS.match(text):
         needs = draft.last
         literal = "" if needs else draft.earlier
     else:
         needs = _add_source_steps(text, draft)
-        literal = "" if needs else draft.plain(text)
+        literal = "" if needs else draft.restore_quotes(text)
     steps = []
     # “What does ‘hola’ mean” names no language: the request is in English.
     for language in re.findall(_LANGUAGE, groups.get("to") or "english", re.I):
         code = LANGUAGES[language.lower()]
         steps.append(
-            draft.add(
+            draft.add_step(
                 Step(
                     f"translate {f'“{literal}”' if literal else 'that'} to {language}",
-                    _make_translation(literal, text, code, source),
+                    _make_language_code_story(literal, text, code, source),
                     needs,
                     "translate",
                 )
@@ -119,15 +119,17 @@ def _add_source_steps(text: str, draft: Draft) -> tuple[int, ...]:
     before = len(draft.steps)
     if re.match(
         r"(?:the )?(?:\w+ )?(?:messages?|inbox)\b.*\bfrom\b|\w+['’]s (?:latest |last |newest )?messages?", text, re.I
-    ) and inbox.read(strip_politeness(text), draft):
+    ) and inbox.plan_clause(strip_politeness(text), draft):
         return tuple(range(before, len(draft.steps)))
-    if re.match(r"the (?:current )?(?:weather|forecast|temperature)\b", text, re.I) and weather.read(text, draft):
+    if re.match(r"the (?:current )?(?:weather|forecast|temperature)\b", text, re.I) and weather.plan_clause(
+        text, draft
+    ):
         return tuple(range(before, len(draft.steps)))
     return ()
 
 
-def _make_translation(literal: str, source_text: str, code: str, source: str | None) -> Any:
-    def act(results: Sequence[StepResult]) -> Story:
+def _make_language_code_story(literal: str, source_text: str, code: str, source: str | None) -> Any:
+    def translate_text(results: Sequence[StepResult]) -> Story:
         text = literal
         if results:
             latest = (
@@ -141,17 +143,17 @@ def _make_translation(literal: str, source_text: str, code: str, source: str | N
             raise CouldNot("there is no text to translate")
         slots = {"text": text, "target": code, **({"source": LANGUAGES[source.lower()]} if source else {})}
         reply = yield Ask("translate", slots)
-        return result_of(reply, text, code)
+        return make_step_result(reply, text, code)
 
-    return act
+    return translate_text
 
 
-def make_translation(literal: str, source_text: str, language: str) -> Any:
+def make_translation_story(literal: str, source_text: str, language: str) -> Any:
     """The story of translating a text, or the findings of earlier steps."""
-    return _make_translation(literal, source_text, LANGUAGES[language.lower()], None)
+    return _make_language_code_story(literal, source_text, LANGUAGES[language.lower()], None)
 
 
-def result_of(reply: Any, text: str, code: str) -> StepResult:
+def make_step_result(reply: Any, text: str, code: str) -> StepResult:
     language = next(name for name, language_code in LANGUAGES.items() if language_code == code).title()
     translated = (
         next((reply[key] for key in ("translatedText", "translation", "text") if key in reply), reply)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from chaoslab.model._expressions import replace_numerals
+from chaoslab.model._expressions import replace_number_words
 from chaoslab.model._story import Ask, Draft, Step, StepResult, Story
 from chaoslab.model.skills import calculate, weather
 
@@ -44,29 +44,31 @@ _PATTERNS = (
 )
 
 
-def read(clause: str, draft: Draft) -> bool:
-    text = re.sub(r"(?<=\d),(?=\d{3})", "", replace_numerals(clause))
+def plan_clause(clause: str, draft: Draft) -> bool:
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", replace_number_words(clause))
     opening = r"(?:(?:convert|change|turn|calculate|what(?:'s| is| are)|how much is)\s+)?"
     match = next((m for p in _PATTERNS if (m := re.fullmatch(rf"{opening}{p}", text.strip(" ?."), re.I))), None)
     if match is None:
         return False
-    (kind, old), (new_kind, new) = _unit(match["old"]), _unit(match["new"])
+    (kind, old), (new_kind, new) = _find_unit(match["old"]), _find_unit(match["new"])
     if kind != new_kind:
         return False
     amount = "1" if match["amount"].lower().startswith("a") else match["amount"]
-    written = weather.in_fahrenheit(amount) if (old, new) == ("c", "f") else f"{amount} * {old} / {new}"
+    written = weather.to_fahrenheit_expression(amount) if (old, new) == ("c", "f") else f"{amount} * {old} / {new}"
     written = f"({amount} - 32) * 5 / 9" if (old, new) == ("f", "c") else written
 
-    def act(_: Sequence[StepResult]) -> Story:
-        result = calculate.result_of((yield Ask("calculate", {"expression": written})), written)
+    def convert_amount(_: Sequence[StepResult]) -> Story:
+        result = calculate.make_step_result((yield Ask("calculate", {"expression": written})), written)
         if not result.numbers:
             return result
-        sentence = f"{amount} {match['old']} is {calculate.plain_number(round(result.numbers[0], 4))} {match['new']}."
+        sentence = f"{amount} {match['old']} is {calculate.format_number(round(result.numbers[0], 4))} {match['new']}."
         return StepResult(sentence, sentence, result.numbers)
 
-    draft.last = (draft.add(Step(f"convert {amount} {match['old']} to {match['new']}", act, topic="calculate")),)
+    draft.last = (
+        draft.add_step(Step(f"convert {amount} {match['old']} to {match['new']}", convert_amount, topic="calculate")),
+    )
     return True
 
 
-def _unit(word: str) -> tuple[str, str]:
+def _find_unit(word: str) -> tuple[str, str]:
     return next(unit for pattern, unit in _UNITS.items() if re.fullmatch(pattern, word, re.I))

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaoslab.model import _conditions
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
-from chaoslab.model.skills.search import search_instead
+from chaoslab.model.skills.search import search_web_instead
 
 ABOUT = re.compile(
     r"\b(?:weather|temperatures?|forecast|temp|rain(?:s|ing|y)?|snow(?:s|ing|y)?|sunny|cloudy|chilly|wind(?:y|s)?"
@@ -64,8 +64,8 @@ def find_cities(clause: str) -> list[str]:
     return list(dict.fromkeys(city for city in cleaned if city and city not in _NOT_CITIES))
 
 
-def read(clause: str, draft: Draft) -> bool:
-    is_followup = draft.topic() == "weather" and (
+def plan_clause(clause: str, draft: Draft) -> bool:
+    is_followup = draft.get_last_topic() == "weather" and (
         re.match(r"(?:and|what about|how about|same for)\b", clause, re.I)
         or re.fullmatch(rf"(?:in|for) {_CITIES}", clause)
     )
@@ -73,84 +73,91 @@ def read(clause: str, draft: Draft) -> bool:
     named = find_cities(clause)
     if not (ABOUT.search(clause) or is_followup or (like and named)):
         return False
-    if not named and compare_last(clause, draft):
+    if not named and plan_comparison(clause, draft):
         return True
     if not named and re.search(r"\bthere\b", clause) and draft.last:
         draft.last = (
-            draft.add(Step("get the weather there", _make_there_story(clause, draft), draft.last[-1:], "weather")),
+            draft.add_step(
+                Step("get the weather there", _make_named_city_story(clause, draft), draft.last[-1:], "weather")
+            ),
         )
         return True
     if not named:
         if re.search(r"\b(?:weather|temperature|forecast|rain|snow)", clause, re.I) and not draft.last:
-            draft.add(Step("look up the weather", _fail_without_city))
+            draft.add_step(Step("look up the weather", _fail_without_city))
             return True
         return False
     added = tuple(
-        draft.add(Step(f"get the weather in {city}", make_story(city, clause), topic="weather")) for city in named
+        draft.add_step(Step(f"get the weather in {city}", make_weather_story(city, clause), topic="weather"))
+        for city in named
     )
     draft.last = added
     if len(named) > 1 and (
         match := re.search(r"\b(warmer|hotter|warmest|hottest|colder|cooler|coldest|coolest|compare)", clause, re.I)
     ):
-        draft.add(
+        draft.add_step(
             Step(
                 "compare the temperatures",
-                _make_comparison(cold=match[1].lower().startswith(("col", "coo"))),
+                _make_comparison_story(cold=match[1].lower().startswith(("col", "coo"))),
                 needs=added,
             )
         )
     return True
 
 
-def compare_last(clause: str, draft: Draft) -> bool:
+def plan_comparison(clause: str, draft: Draft) -> bool:
     """Compares the cities of the last question, as in "which one is warmest"."""
     match = re.search(r"\bwhich\b.*\b(warmer|hotter|warmest|hottest|colder|cooler|coldest|coolest)\b", clause, re.I)
-    if match is None or len(draft.last) < 2 or draft.topic() != "weather":
+    if match is None or len(draft.last) < 2 or draft.get_last_topic() != "weather":
         return False
     cold = match[1].lower().startswith(("col", "coo"))
-    draft.last = (draft.add(Step("compare the temperatures", _make_comparison(cold=cold), draft.last, "weather")),)
+    draft.last = (
+        draft.add_step(Step("compare the temperatures", _make_comparison_story(cold=cold), draft.last, "weather")),
+    )
     return True
 
 
-def make_story(city: str, clause: str) -> Any:
-    def act(_: Sequence[StepResult]) -> Story:
+def make_weather_story(city: str, clause: str) -> Any:
+    def look_up_weather(_: Sequence[StepResult]) -> Story:
         try:
             reply = yield Ask("weather", {"city": city})
         except CouldNot as why:
-            return (yield from search_instead(f"weather in {city}", instead_of=why))
+            return (yield from search_web_instead(f"weather in {city}", instead_of=why))
         scale = _SCALE.search(clause)
-        degrees_c = _degrees(reply)
+        degrees_c = _get_temperature(reply)
         if degrees_c is None or not (scale and (scale["f"] or scale["f2"])):
-            return result_of(reply, city, clause)
-        computed = yield Ask("calculate", {"expression": in_fahrenheit(degrees_c)})
+            return make_step_result(reply, city, clause)
+        computed = yield Ask("calculate", {"expression": to_fahrenheit_expression(degrees_c)})
         degrees_f = computed.get("result") if isinstance(computed, Mapping) else None
-        return result_of(reply, city, clause, degrees_f=degrees_f if isinstance(degrees_f, int | float) else None)
+        return make_step_result(
+            reply, city, clause, degrees_f=degrees_f if isinstance(degrees_f, int | float) else None
+        )
 
-    return act
+    return look_up_weather
 
 
-def in_fahrenheit(degrees_c: float | str) -> str:
+def to_fahrenheit_expression(degrees_c: float | str) -> str:
     """The expression that converts it, for a calculator."""
     return f"{degrees_c} * 9 / 5 + 32"
 
 
-def _make_there_story(clause: str, draft: Draft) -> Any:
+def _make_named_city_story(clause: str, draft: Draft) -> Any:
     """A story on the city that "there" means: the first name in the finding that was not in the question."""
     earlier_label = draft.steps[draft.last[-1]].label
 
-    def act(results: Sequence[StepResult]) -> Story:
+    def look_up_named_city(results: Sequence[StepResult]) -> Story:
         finding = results[0].items[0] if results[0].items else results[0].text
         text = finding.split(": ", 1)[-1]
         named = [name for name in re.findall(rf"(?:is|in|at|to) ({CITY})", text) if name not in earlier_label]
         if not named:
             raise CouldNot("I do not know which city you mean")
-        result: StepResult = yield from make_story(named[0], clause)(())
+        result: StepResult = yield from make_weather_story(named[0], clause)(())
         return result
 
-    return act
+    return look_up_named_city
 
 
-def _degrees(reply: Any) -> float | None:
+def _get_temperature(reply: Any) -> float | None:
     """The temperature of a weather reply with a `main.temp` or a `temp…` field."""
     if not isinstance(reply, Mapping):
         return None
@@ -159,13 +166,13 @@ def _degrees(reply: Any) -> float | None:
     return next((main[key] for key in ("temp", "temperature", "temp_c", "temperature_c") if key in main), None)
 
 
-def result_of(reply: Any, city: str, clause: str, *, degrees_f: float | None = None) -> StepResult:
+def make_step_result(reply: Any, city: str, clause: str, *, degrees_f: float | None = None) -> StepResult:
     """The reply in a sentence, with the details that the clause asks for."""
     if not isinstance(reply, Mapping):
         return StepResult(f"The weather in {city}: {reply}", str(reply))
     inner = reply.get("main")
     main: Mapping[str, Any] = inner if isinstance(inner, Mapping) else reply
-    degrees = _degrees(reply)
+    degrees = _get_temperature(reply)
     sky = reply.get("weather") or reply.get("conditions") or reply.get("description")
     if isinstance(sky, list):
         sky = ", ".join(str(item.get("description", item)) if isinstance(item, Mapping) else str(item) for item in sky)
@@ -184,9 +191,9 @@ def result_of(reply: Any, city: str, clause: str, *, degrees_f: float | None = N
     if re.search(r"\bpressure", clause, re.I) and "pressure" in main:
         details.append(f"the pressure is {main['pressure']} hPa")
     if re.search(r"\bumbrella", clause, re.I):
-        details.append(f"you {'need' if is_wet(str(sky), 'rain') else 'do not need'} an umbrella")
+        details.append(f"you {'need' if has_precipitation(str(sky), 'rain') else 'do not need'} an umbrella")
     elif weather_word := re.search(r"\b(rain|snow)", clause, re.I):
-        answer = "yes" if is_wet(str(sky), weather_word[1]) else "no"
+        answer = "yes" if has_precipitation(str(sky), weather_word[1]) else "no"
         details.append(f"{answer}, it is {'' if answer == 'yes' else 'not '}{weather_word[1].lower()}ing")
     number = re.search(r"-?\d+(?:\.\d+)?", clause)
     if degrees is not None and number and re.match(r"is\b", clause, re.I) and _conditions.LIMIT.search(clause):
@@ -206,7 +213,7 @@ def result_of(reply: Any, city: str, clause: str, *, degrees_f: float | None = N
     )
 
 
-def is_wet(sky: str, kind: str) -> bool:
+def has_precipitation(sky: str, kind: str) -> bool:
     signs = {"rain": r"rain|drizzle|shower|thunder", "snow": r"snow|sleet"}
     return re.search(signs[kind.lower()], sky, re.I) is not None
 
@@ -216,8 +223,8 @@ def _fail_without_city(_: Sequence[StepResult]) -> Story:
     yield Ask("", {})  # makes this function a generator
 
 
-def _make_comparison(*, cold: bool) -> Any:
-    def act(results: Sequence[StepResult]) -> Story:
+def _make_comparison_story(*, cold: bool) -> Any:
+    def compare_temperatures(results: Sequence[StepResult]) -> Story:
         measured = [result for result in results if result.numbers]
         if len(measured) < 2:
             raise CouldNot("I do not know enough of them")
@@ -231,4 +238,4 @@ def _make_comparison(*, cold: bool) -> Any:
         return StepResult(sentence, sentence, items=(first.items[1], order))
         yield Ask("", {})  # makes this function a generator
 
-    return act
+    return compare_temperatures

@@ -20,23 +20,23 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.base import extras
-from chaoslab.base.commandline import code_for, refuse
+from chaoslab.base.commandline import choose_write_exit_code, print_error
 from chaoslab.base.files import replace_file
-from chaoslab.base.interrupts import heard_outside_imports
-from chaoslab.reports.charts._style import draw_message, read_blank_reason, sign_figure
+from chaoslab.base.interrupts import interrupt_outside_imports
+from chaoslab.reports.charts._style import add_run_caption, draw_message_figure, read_blank_reason
 from chaoslab.reports.charts.series import (
     AXIS,
-    Axis,
-    axis_of,
-    describe_lines,
+    SettingAxis,
+    choose_axis,
+    describe_series,
+    differ_in_chaos_level,
     find_varied_settings,
-    group_lines,
+    group_into_series,
     has_setting,
-    of_levels,
-    read_rows,
+    table_to_rows,
 )
-from chaoslab.reports.levels import pool_levels
-from chaoslab.reports.places import LATEST, LOGS, charts_folder
+from chaoslab.reports.levels import pool_runs_by_level
+from chaoslab.reports.places import LATEST, LOGS, find_charts_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,22 +51,24 @@ COMPRESSION = 3
 """Of zlib: a tenth larger than its usual 6, and written in half the time."""
 
 
-def names() -> list[str]:
+def list_charts() -> list[str]:
     """The charts of one run."""
-    return [name for name, _ in _charts()]
+    return [name for name, _ in _iterate_chart_functions()]
 
 
-def draw(run: Frames, *, only: str = "") -> dict[str, Figure]:
+def draw_charts(run: Frames, *, only: str = "") -> dict[str, Figure]:
     """The charts of one run by file name (without `.png`), also those that have nothing to show. `only`: this one."""
     _load_matplotlib()
     # Each alone, so that a measure that fails costs its own chart only.
-    figures = _draw_guarded({name: partial(chart, run) for name, chart in _charts() if only in ("", name)})
+    figures = _draw_charts_guarded(
+        {name: partial(chart, run) for name, chart in _iterate_chart_functions() if only in ("", name)}
+    )
     for figure in figures.values():
-        sign_figure(figure, run.measures)
+        add_run_caption(figure, run.measures)
     return figures
 
 
-def _charts() -> Iterator[tuple[str, Callable[[Frames], Figure]]]:
+def _iterate_chart_functions() -> Iterator[tuple[str, Callable[[Frames], Figure]]]:
     """Each file here with a function of the file's name: that function draws a chart of a run."""
     for file in pkgutil.iter_modules(__path__, f"{__name__}."):
         name = file.name.rpartition(".")[2]
@@ -74,45 +76,45 @@ def _charts() -> Iterator[tuple[str, Callable[[Frames], Figure]]]:
             yield name, chart
 
 
-def overlay(runs: Frames) -> dict[str, Figure]:
+def draw_multi_run_charts(runs: Frames) -> dict[str, Figure]:
     """The charts of several runs, from their tables OVERLAID: against the setting in which they differ, or the one of
     most values (TOXIC_PROB if they differ in none); over two if they differ in just two; and over their level of chaos
     if that is not the same in all. Runs that differ in nothing else share a line."""
     _load_matplotlib()
     from chaoslab.reports.charts.sweep import (
+        draw_duration_against,
         draw_heat_map,
         draw_mttr_against,
         draw_pass_rate,
         draw_success_against,
-        draw_time_against,
     )
 
-    run_rows = read_rows(runs.runs)
+    run_rows = table_to_rows(runs.runs)
     pictures: dict[str, Callable[[], Figure]] = {}
-    if axis := axis_of(run_rows):
-        series = group_lines(run_rows, axis.name)
+    if axis := choose_axis(run_rows):
+        series = group_into_series(run_rows, axis.name)
         pictures[f"success_vs_{axis.name.lower()}"] = partial(draw_success_against, series, axis)
         pictures[f"mttr_vs_{axis.name.lower()}"] = lambda: draw_mttr_against(series, axis, runs.incidents)
-        pictures[f"time_vs_{axis.name.lower()}"] = lambda: draw_time_against(series, axis, runs.trials)
+        pictures[f"time_vs_{axis.name.lower()}"] = lambda: draw_duration_against(series, axis, runs.trials)
         both = find_varied_settings(run_rows)
-        if len(both) == 2 and len(group_lines(run_rows, *both)) == 1:
-            pictures["heat_map"] = partial(draw_heat_map, run_rows, axis, Axis.build(both[1], run_rows))
-    if of_levels(run_rows):
+        if len(both) == 2 and len(group_into_series(run_rows, *both)) == 1:
+            pictures["heat_map"] = partial(draw_heat_map, run_rows, axis, SettingAxis.from_runs(both[1], run_rows))
+    if differ_in_chaos_level(run_rows):
         pictures["pass_rate_vs_level"] = lambda: draw_pass_rate(
-            [pool_levels(line.label, line.runs) for line in group_lines(run_rows, of_levels=True)],
+            [pool_runs_by_level(line.label, line.runs) for line in group_into_series(run_rows, of_levels=True)],
             passed="correct trials",
         )
-    return _draw_guarded(pictures)
+    return _draw_charts_guarded(pictures)
 
 
-def _draw_guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
+def _draw_charts_guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
     """The charts. If a chart's measure raises, it is replaced by one with the reason."""
-    return {name: run_guarded(make, partial(_draw_unknown, name)) for name, make in pictures.items()}
+    return {name: run_guarded(make, partial(_draw_failed_chart, name)) for name, make in pictures.items()}
 
 
-def _draw_unknown(name: str, reason: str) -> Figure:
+def _draw_failed_chart(name: str, reason: str) -> Figure:
     # matplotlib reads what stands between two $ as a formula.
-    figure = draw_message(name.replace("_", " ").capitalize(), f"unknown ({reason})".replace("$", r"\$"))
+    figure = draw_message_figure(name.replace("_", " ").capitalize(), f"unknown ({reason})".replace("$", r"\$"))
     figure.axes[0].set_gid("")  # that something went wrong is worth a picture
     return figure
 
@@ -122,7 +124,7 @@ def _load_matplotlib() -> None:
     they need is not installed."""
     from chaoslab.config.settings import hide_variable
 
-    extras.check("a chart", "charts")
+    extras.require_extras("a chart", "charts")
     # A backend that is not installed, or needs a display, would raise at the import.
     with hide_variable("MPLBACKEND"):
         importlib.import_module("matplotlib")
@@ -132,19 +134,21 @@ def render_pngs(figures: dict[str, Figure]) -> dict[str, bytes]:
     """The charts as PNG by file name, without those that have nothing to show. The bytes depend on the data alone (no
     time, no version in it)."""
 
-    def picture(name: str, figure: Figure) -> bytes:
-        return run_guarded(lambda: _encode_png(figure), lambda why: _encode_png(_draw_unknown(name, why)))
+    def render_png(name: str, figure: Figure) -> bytes:
+        return run_guarded(lambda: _encode_png(figure), lambda why: _encode_png(_draw_failed_chart(name, why)))
 
-    return {f"{name}.png": picture(name, figure) for name, figure in figures.items() if not read_blank_reason(figure)}
+    return {
+        f"{name}.png": render_png(name, figure) for name, figure in figures.items() if not read_blank_reason(figure)
+    }
 
 
-def list_undrawn(figures: Mapping[str, Figure]) -> dict[str, str]:
+def find_blank_charts(figures: Mapping[str, Figure]) -> dict[str, str]:
     """The charts that would show nothing, by file name, and why."""
     return {f"{name}.png": reason for name, figure in figures.items() if (reason := read_blank_reason(figure))}
 
 
-def describe_undrawn(empty: Mapping[str, str]) -> list[str]:
-    """A line for each reason for which charts are not drawn, with their names. `empty`: as `list_undrawn` gives
+def describe_blank_charts(empty: Mapping[str, str]) -> list[str]:
+    """A line for each reason for which charts are not drawn, with their names. `empty`: as `find_blank_charts` gives
     them."""
     names: dict[str, list[str]] = {}
     for name, reason in empty.items():
@@ -166,7 +170,7 @@ def _encode_png(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-def save_one(figure: Figure, path: Path) -> None:
+def save_chart(figure: Figure, path: Path) -> None:
     """Writes a chart as the kind of file that the path ends in: .png or .svg. Raises OSError: it cannot be written."""
     if path.suffix == ".png":
         path.write_bytes(_encode_png(figure))
@@ -175,7 +179,7 @@ def save_one(figure: Figure, path: Path) -> None:
         figure.savefig(path, metadata={"Date": None})
 
 
-def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
+def write_charts(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     """Writes all pictures into the folder. Raises OSError: not all could be written; the earlier ones are then
     unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -191,13 +195,13 @@ def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     return list(paths)
 
 
-def chart_folders(run_folder: Path, *, out: Path, logs: Path) -> list[Path]:
+def list_chart_folders(run_folder: Path, *, out: Path, logs: Path) -> list[Path]:
     """The folders for a run's charts: `run_folder`, and also `out` if it is the latest run."""
     latest = logs / LATEST
     return [run_folder, out] if latest.exists() and latest.resolve() == run_folder.parent.resolve() else [run_folder]
 
 
-def write_pictures(
+def replace_charts(
     pictures: Mapping[str, bytes], folders: Sequence[Path], *, without: Iterable[str] = ()
 ) -> tuple[list[Path], list[str], int]:
     """Writes the pictures into each folder, and removes those of earlier runs that are named in `without`; returns the
@@ -205,7 +209,7 @@ def write_pictures(
     paths, complaints, code = [], [], 0
     for folder in folders:
         try:
-            paths += write(pictures, folder)
+            paths += write_charts(pictures, folder)
             # A chart of an earlier run would be taken for this one's.
             for name in without:
                 with suppress(OSError):  # a folder of the user's, for one
@@ -213,46 +217,46 @@ def write_pictures(
         except OSError as error:
             location = error.filename2 or error.filename or folder
             complaints.append(f"cannot draw into {location}: {error.strerror or error}")
-            code = max(code, code_for(error))
+            code = max(code, choose_write_exit_code(error))
     return paths, complaints, code
 
 
 def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOGS) -> int:
     """Draws the named runs, by default the latest; several are drawn over each other. Returns 0, or with one line
     on the error 2, or 3 if the disk is full."""
-    from chaoslab.reports.frames import Frames, Joined
+    from chaoslab.reports.frames import Frames, JoinedRunFrames
 
     names = names or [LATEST]
     notes: list[str] = []
     lines_note = ""
 
-    def frames_of(name: str) -> Frames:
+    def load_frames(name: str) -> Frames:
         run = Frames.read(name, logs=logs)
         notes.extend(f"{name}: {note}" if len(names) > 1 else note for note in run.measures.notes)
         return run
 
     try:
-        with heard_outside_imports():
+        with interrupt_outside_imports():
             if len(names) == 1:
-                figures = draw(frames_of(*names))
+                figures = draw_charts(load_frames(*names))
             else:
-                runs = Joined(map(frames_of, names), only=OVERLAID)
-                run_rows = read_rows(runs.runs)
-                if axis := axis_of(run_rows):
-                    lines_note = describe_lines(group_lines(run_rows, axis.name), axis.name)
-                elif not of_levels(run_rows):
+                runs = JoinedRunFrames(map(load_frames, names), only=OVERLAID)
+                run_rows = table_to_rows(runs.runs)
+                if axis := choose_axis(run_rows):
+                    lines_note = describe_series(group_into_series(run_rows, axis.name), axis.name)
+                elif not differ_in_chaos_level(run_rows):
                     silent = next(name for name, run in zip(names, run_rows, strict=True) if not has_setting(run, AXIS))
                     raise LookupError(f"the logs of '{silent}' do not state its {AXIS}: it cannot be laid over others")
-                figures = overlay(runs)
-            pictures, empty = render_pngs(figures), list_undrawn(figures)
+                figures = draw_multi_run_charts(runs)
+            pictures, empty = render_pngs(figures), find_blank_charts(figures)
     except (LookupError, extras.Incomplete) as error:
-        return refuse(error)
+        return print_error(error)
     alone = len(names) == 1 and not out
-    folders = chart_folders(charts_folder(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
-    paths, complaints, code = write_pictures(pictures, folders, without=empty)
+    folders = list_chart_folders(find_charts_folder(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
+    paths, complaints, code = replace_charts(pictures, folders, without=empty)
     for line in [
         *(f"note: {note}" for note in notes),
-        *(line for line in describe_undrawn(empty) if not complaints),
+        *(line for line in describe_blank_charts(empty) if not complaints),
         *filter(None, [lines_note]),
         *(f"{complaint}; --out should name a folder" for complaint in complaints),
     ]:

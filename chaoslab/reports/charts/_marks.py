@@ -4,14 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.analysis.measures.latency import Attempts, summarize_latency
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.base.durations import duration
 from chaoslab.reports._types import Axes, DataFrame
-from chaoslab.reports.charts._palette import CLEAN, INK, LONE, Look, looks_of_run
-from chaoslab.reports.charts._style import shorten, size_marks, thin_rows
+from chaoslab.reports.charts._palette import CLEAN, INK, LONE, Look, choose_run_looks
+from chaoslab.reports.charts._style import choose_mark_size, sample_rows, shorten_label
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.page import count
 
 SIZES = {"*": 90, "X": 44, "P": 44, "x": 36, "+": 52, "1": 60, "2": 60, "3": 60}
 """The sizes of shapes that would otherwise look smaller than the others."""
@@ -24,7 +21,7 @@ UNFILLED = ("x", "+", "1", "2", "3")
 """The shapes that are lines, and have no edge of another colour."""
 
 
-def select_attempts(run: Frames) -> DataFrame:
+def select_ended_attempts(run: Frames) -> DataFrame:
     """The calls that ended, in that order, without those whose duration is not their target's: the lab disturbed them,
     or their agent gave them up. `fault_names`: the faults witnessed on each, as a tuple. `left`: it reached its
     target."""
@@ -39,7 +36,7 @@ def select_attempts(run: Frames) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class Group:
+class FaultGroup:
     """Attempts of one kind."""
 
     name: str
@@ -51,13 +48,15 @@ class Group:
     rank: int
     """The number of more frequent groups: those are drawn below."""
 
-    def scatter(self, axes: Axes, position: Callable[[Any, float, float], tuple[float, float]]) -> None:
+    def draw_scatter(self, axes: Axes, position: Callable[[Any, float, float], tuple[float, float]]) -> None:
         """Draws the attempts at the positions that `position` returns for each, its share of the edge and the number of
-        marks that it stands aside: an attempt with several faults has a mark for each, and none hides another."""
-        drawn, thinned = thin_rows(self.attempts)
-        positions = [position(attempt, self.share, self._offset_marks(attempt)) for attempt in drawn.itertuples()]
+        marks that it is shifted: an attempt with several faults has a mark for each, and none hides another."""
+        drawn, thinned = sample_rows(self.attempts)
+        positions = [
+            position(attempt, self.share, self._compute_mark_offset(attempt)) for attempt in drawn.itertuples()
+        ]
         crossed = self.look.marker in UNFILLED
-        size, edge = size_marks(self.size, len(drawn))
+        size, edge = choose_mark_size(self.size, len(drawn))
         axes.scatter(
             [x for x, _ in positions],
             [y for _, y in positions],
@@ -70,18 +69,18 @@ class Group:
             zorder=2 + self.rank / 100,
             # Else the points at the edge of the axes would be cut to halves.
             clip_on=False,
-            label=f"{shorten(self.name)} ({len(self.attempts):,}{thinned})",
+            label=f"{shorten_label(self.name)} ({len(self.attempts):,}{thinned})",
         )
 
-    def _offset_marks(self, attempt: Any) -> float:
+    def _compute_mark_offset(self, attempt: Any) -> float:
         several = len(attempt.met) > 1
         return attempt.met.index(self.name) - (len(attempt.met) - 1) / 2 if several else 0.0
 
 
-def group_by_fault(marks: DataFrame, report: RunReport) -> list[Group]:
+def group_attempts_by_fault(marks: DataFrame, report: RunReport) -> list[FaultGroup]:
     """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run."""
     without_fault = ~marks["met"].astype(bool)
-    looks = looks_of_run(report, marks["met"].explode().dropna())
+    looks = choose_run_looks(report, marks["met"].explode().dropna())
     candidates = [
         ("no fault", Look(CLEAN, "o"), marks[marks["ok"] & without_fault]),
         *((name, look, marks[[name in met for met in marks["met"]]]) for name, look in looks.items()),
@@ -95,7 +94,7 @@ def group_by_fault(marks: DataFrame, report: RunReport) -> list[Group]:
         # Many points without a fault would hide those with one.
         size = 12 if look.color == CLEAN and len(members) > FEW else SIZES.get(look.marker, 34)
         share = (at_edge.index(name) + 0.5) / len(at_edge) if name in at_edge else 0.5
-        drawn_groups.append(Group(name, look, size, members, share, counts.index(len(members))))
+        drawn_groups.append(FaultGroup(name, look, size, members, share, counts.index(len(members))))
     return drawn_groups
 
 
@@ -111,23 +110,3 @@ def draw_deadlines(axes: Axes, report: RunReport, *, axis: str) -> None:
             (axes.axvline if axis == "x" else axes.axhline)(
                 deadline_s, color=INK, linewidth=0.9, linestyle=(0, dashes), zorder=0.6, label=label
             )
-
-
-def describe_attempts(attempts: Attempts) -> str:
-    """The numbers of attempts as text: those with a duration of their own, and the others."""
-    figures = summarize_latency(attempts.timed)
-    clauses = []
-    if figures:
-        times = f"median {duration(figures.p50_s)}, 99th percentile {duration(figures.p99_s)}"
-        clauses.append(f"{count(figures.n, 'attempt')}: {times}")
-    unreached_count = attempts.number(lambda kind: not kind.left)
-    if unreached_count:
-        clauses.append(
-            f"{unreached_count:,} more never reached their target"
-            if figures
-            else f"{count(unreached_count, 'attempt')}, none of which reached its target"
-        )
-    untimed_count = attempts.number(lambda kind: kind.left and not kind.known)
-    if untimed_count:
-        clauses.append(f"of {untimed_count:,} the log tells no duration")
-    return "; ".join(clauses)

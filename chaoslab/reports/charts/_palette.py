@@ -75,23 +75,23 @@ LINES = ("-", "--", ":", "-.")
 SHAPES = "osD^vPX"
 
 
-def choose_looks(names: Iterable[str]) -> dict[str, Look]:
+def choose_fault_looks(names: Iterable[str]) -> dict[str, Look]:
     """The look of each of these faults. One without a look of its own looks the same in every run, unless two of a run
     share a look: then the later by name takes the next."""
     fault_names = sorted(set(names))
     looks = {name: FAULTS[name] for name in fault_names if name in FAULTS}
     for name in fault_names:
         if name not in looks:
-            looks[name] = _choose_look(name, taken=looks.values())
+            looks[name] = _choose_free_look(name, taken=looks.values())
     return looks
 
 
-def looks_of_run(report: RunReport, names: Iterable[str]) -> dict[str, Look]:
+def choose_run_looks(report: RunReport, names: Iterable[str]) -> dict[str, Look]:
     """The look of each of these faults, the same in all charts of the run: all that it met count as wanted."""
     fault_names = set(names)
     counts = () if report.delivered.unknown else report.delivered.value.by_fault
     met_faults = {row.fault for row in counts if row.witnessed}
-    return {name: look for name, look in choose_looks({*fault_names, *met_faults}).items() if name in fault_names}
+    return {name: look for name, look in choose_fault_looks({*fault_names, *met_faults}).items() if name in fault_names}
 
 
 def choose_hatches(looks: Mapping[str, Look]) -> dict[str, str]:
@@ -105,7 +105,7 @@ def choose_hatches(looks: Mapping[str, Look]) -> dict[str, str]:
     return patterns
 
 
-def _choose_look(name: str, *, taken: Iterable[Look]) -> Look:
+def _choose_free_look(name: str, *, taken: Iterable[Look]) -> Look:
     """The look by the hash of the name, or the next with a free colour, else with a free combination."""
     # By a hash of the name, so that a fault looks the same in the charts of two runs.
     first = int.from_bytes(blake2b(name.encode(errors="replace"), digest_size=4).digest()) % len(STRANGERS)
@@ -119,7 +119,7 @@ def _choose_look(name: str, *, taken: Iterable[Look]) -> Look:
     return ordered[0]
 
 
-def series_style(number: int) -> tuple[Look, str]:
+def get_series_style(number: int) -> tuple[Look, str]:
     """The look and the line of a series, counted from 0."""
     # After all colours the line changes, so that 24 series differ.
     line = LINES[number // len(SERIES) % len(LINES)]

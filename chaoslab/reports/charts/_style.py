@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.config.settings import Settings, as_text, as_tuple
+from chaoslab.config.settings import Settings, format_value, lists_to_tuples
 from chaoslab.reports._types import Artist, Axes, DataFrame, Figure
 from chaoslab.reports.charts._palette import Look
-from chaoslab.reports.text import shorten_apart
+from chaoslab.reports.text import shorten_distinctly
 
 PAD_IN = 0.045
 """The free space around the texts, in inches."""
@@ -29,7 +29,7 @@ DECADES = 6
 TICKS = 7
 TITLE_IN, SIGNED_IN = 0.11, 0.068
 """The width of a character of the title, and of one beside it."""
-UNSIGNED = ("SEED", "WORLD", "NOW", "BASE_PORT", "TOXIPROXY_URL", "GROQ_API_KEY", "TRANSLATOR_KEY")
+UNSIGNED = ("SEED", "WORLD", "NOW", "BASE_PORT", "TOXIPROXY_URL", "GROQ_API_KEY")
 """The settings that are not named beside the title."""
 POINTS = 2000
 """The most points drawn of a group. More would take longer and overlap."""
@@ -38,7 +38,7 @@ CROWD = 300
 """The number of points of one kind above which they are drawn smaller."""
 
 
-def make_canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
+def make_figure(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
     """An empty figure; `note` is the line under its title."""
     from matplotlib.figure import Figure
 
@@ -56,9 +56,9 @@ def make_canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[
     return figure, axes
 
 
-def draw_message(title: str, message: str) -> Figure:
+def draw_message_figure(title: str, message: str) -> Figure:
     """A figure with a message in place of axes. Such a chart is not written (`read_blank_reason`)."""
-    figure, axes = make_canvas(title)
+    figure, axes = make_figure(title)
     axes.set_gid(message)
     axes.set_axis_off()
     wrapped_message = textwrap.fill(message, NOTE_WIDTH)
@@ -73,48 +73,48 @@ def read_blank_reason(figure: Figure) -> str:
     return next((gid for axes in figure.axes if (gid := axes.get_gid())), "")
 
 
-def describe_unmet(report: RunReport) -> str:
+def describe_no_faults_met(report: RunReport) -> str:
     """The text for a chart without any witnessed fault."""
     return "no faults were witnessed in this run" + ("" if report.of_functions else " (CHAOS_LEVEL=2 makes some)")
 
 
-def sign_figure(figure: Figure, report: RunReport) -> None:
+def add_run_caption(figure: Figure, report: RunReport) -> None:
     """Names the run at the right of the title: its name, seed and world, and the settings that are not as usual."""
     run = report.started
     seed = [f"seed {run.seed}", run.world] if run is not None else []
-    usual_settings = {} if report.of_functions else Settings().shown()
+    usual_settings = {} if report.of_functions else Settings().to_masked_dict()
     settings = run.settings if run is not None else {}
     chosen = [
-        f"{name}={as_text(as_tuple(settings[name]))}" for name, value in usual_settings.items()
+        f"{name}={format_value(lists_to_tuples(settings[name]))}" for name, value in usual_settings.items()
         # Read back from JSON, a tuple is a list.
-        if name in settings and name not in UNSIGNED and as_tuple(settings[name]) != value
+        if name in settings and name not in UNSIGNED and lists_to_tuples(settings[name]) != value
     ]  # fmt: skip
     room = int((figure.get_figwidth() - len(figure.get_suptitle()) * TITLE_IN) / SIGNED_IN)
     signed = [*chosen]
     while len(" ".join(signed)) > room:
         signed = [*signed[:-2], "…"]
     # matplotlib reads what stands between two $ as a formula.
-    lines = [shorten(" · ".join(filter(None, [report.name, *seed])), room), " ".join(signed).replace("$", r"\$")]
+    lines = [shorten_label(" · ".join(filter(None, [report.name, *seed])), room), " ".join(signed).replace("$", r"\$")]
     signature = "\n".join(filter(None, lines))
     y = 1 - PAD_IN / figure.get_figheight()
     figure.text(1 - TITLE, y, signature, ha="right", va="top", fontsize=7, color="#777777", linespacing=1.15)
 
 
-def name_rows(axes: Axes, labels: Sequence[str]) -> None:
+def label_rows(axes: Axes, labels: Sequence[str]) -> None:
     """Makes each unit of the upright axis a row with its label, the first at the top."""
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
 
 
-def scale_shares(axes: Axes, label: str) -> None:
+def set_percent_axis(axes: Axes, label: str) -> None:
     """Makes the upright axis one of shares, in percent. `label`: its label, without the unit."""
     axes.set_ylim(-0.03, 1.03)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
     axes.set_ylabel(f"{label} (%)")
 
 
-def draw_with_bars(
+def draw_error_bar_line(
     axes: Axes,
     points: Sequence[tuple[float, float, float, float]],
     look: tuple[Look, str],
@@ -137,10 +137,10 @@ def draw_legend(figure: Figure, axes: Axes) -> None:
         longest = max(map(len, labels))
         columns = min(4 if longest < 28 else 2 if longest < 60 else 1, len(handles))
         rows = math.ceil(len(handles) / columns) + sum(label.count("\n") for label in labels)
-        draw_keys(figure, handles, labels, columns=columns, higher_in=0.2 * max(0, rows - 2))
+        draw_legend_keys(figure, handles, labels, columns=columns, higher_in=0.2 * max(0, rows - 2))
 
 
-def draw_keys(
+def draw_legend_keys(
     figure: Figure, handles: Sequence[Artist], labels: Sequence[str], *, columns: int = 4, higher_in: float = 0.0
 ) -> None:
     """Draws these keys as the legend; the figure becomes higher by so much."""
@@ -160,14 +160,14 @@ def draw_keys(
 
 @dataclass(frozen=True)
 class DurationAxis:
-    """An axis of durations. `low`: the smallest value with its own position. `edge`: the positions for durations of 0
-    and unknown ones. `suffix`: an addition to the axis's label."""
+    """An axis of durations. `low`: the smallest value with its own position. `edge`: the positions for durations of 0.
+    `suffix`: an addition to the axis's label."""
 
     suffix: str
     low: float
     edge: tuple[float, float]
 
-    def place(self, value: float, share: float = 0.5) -> float:
+    def to_position(self, value: float, share: float = 0.5) -> float:
         """The position of a duration. `share` (0-1) spreads those at the edge, where the axis has no scale."""
         if value > 0:
             # What lies below the shown decades is drawn at the axis' end, not left out.
@@ -176,21 +176,21 @@ class DurationAxis:
         # On a logarithmic axis even distances are powers.
         return start * (end / start) ** share if start > 0 else start + (end - start) * share
 
-    def places(self, values: Iterable[float]) -> list[float]:
-        return [self.place(value) for value in values]
+    def to_positions(self, values: Iterable[float]) -> list[float]:
+        return [self.to_position(value) for value in values]
 
 
-def scale_durations(axes: Axes, values: Sequence[float], *, axis: str) -> DurationAxis:
-    """Makes an axis logarithmic if the values span a large factor, else linear. Values of 0 and unknown ones (NaN) are
-    drawn at its edge, with a label."""
+def set_duration_axis(axes: Axes, values: Sequence[float], *, axis: str) -> DurationAxis:
+    """Makes an axis logarithmic if the values span a large factor, else linear. Values of 0 are drawn at its edge,
+    with a label."""
     from matplotlib.ticker import NullLocator
 
     positive = [value for value in values if value > 0]
     which = axes.xaxis if axis == "x" else axes.yaxis
     limits = axes.set_xlim if axis == "x" else axes.set_ylim
     logarithmic = len(positive) > 1 and max(positive) / min(positive) > WIDE
-    zero, has_unknown = 0.0 in values, any(map(math.isnan, values))
-    if not zero and not has_unknown and not logarithmic:
+    zero = 0.0 in values
+    if not zero and not logarithmic:
         limits(0, max(positive, default=1.0) * 1.08)
         return DurationAxis("", 0.0, (0.0, 0.0))
     high = max(positive, default=1.0)
@@ -207,18 +207,15 @@ def scale_durations(axes: Axes, values: Sequence[float], *, axis: str) -> Durati
         duration_axis = DurationAxis("", 0.0, (-0.19 * high, -0.07 * high))
         axis_start, wall = -0.24 * high, -0.035 * high
         ticks = [tick for tick in which.get_major_locator().tick_values(0, high) if 0 <= tick <= high * 1.08]
-    if not zero and not has_unknown:
+    if not zero:
         limits(low / 1.6, high * 1.6)
         which.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
         return duration_axis
     limits(axis_start, high * 1.6 if logarithmic else high * 1.08)
-    edge_label = "0 or\nnot told" if zero and has_unknown else "0" if zero else "not told"
     side = "; left of" if axis == "x" else ";\nbelow"
-    duration_axis = replace(
-        duration_axis, suffix=f"{duration_axis.suffix}{side} the dotted line: {' '.join(edge_label.split())}"
-    )
-    ticks = [tick for tick in ticks if tick > 0 or not zero]
-    which.set_ticks([duration_axis.place(0), *ticks], [edge_label, *(f"{tick:g}" for tick in ticks)])
+    duration_axis = replace(duration_axis, suffix=f"{duration_axis.suffix}{side} the dotted line: 0")
+    ticks = [tick for tick in ticks if tick > 0]
+    which.set_ticks([duration_axis.to_position(0), *ticks], ["0", *(f"{tick:g}" for tick in ticks)])
     (axes.axvline if axis == "x" else axes.axhline)(wall, color="#B8B8B8", linewidth=0.8, linestyle=":", zorder=0.5)
     return duration_axis
 
@@ -244,14 +241,14 @@ def _draw_minor_lines(axes: Axes, axis: str, low: float, high: float) -> None:
         axes.plot([0.0] * len(at), at, marker=TICKRIGHT, transform=axes.get_yaxis_transform(), **strokes)
 
 
-def thin_rows(rows: DataFrame) -> tuple[DataFrame, str]:
+def sample_rows(rows: DataFrame) -> tuple[DataFrame, str]:
     """At most POINTS of the rows, evenly spaced in their order, and a text on the selection."""
     # Evenly, not at random: the same run gives the same picture.
     step = math.ceil(len(rows) / POINTS)
     return (rows, "") if step <= 1 else (rows[::step], f", every {format_ordinal(step)} drawn")
 
 
-def size_marks(size: float, count: int) -> tuple[float, float]:
+def choose_mark_size(size: float, count: int) -> tuple[float, float]:
     """The size of points and the width of their edges. A crowd gets small points without edges, which would hide the
     colours."""
     return (size, 0.4) if count <= CROWD else (max(8.0, size * 0.35), 0.0)
@@ -263,20 +260,20 @@ def format_ordinal(number: int) -> str:
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
 
 
-def shorten(text: str, width: int = 26) -> str:
+def shorten_label(text: str, width: int = 26) -> str:
     """The text in one line of at most `width` characters."""
-    return shorten_all([text], width)[0]
+    return shorten_labels([text], width)[0]
 
 
-def shorten_all(texts: Sequence[str], width: int = 26) -> list[str]:
+def shorten_labels(texts: Sequence[str], width: int = 26) -> list[str]:
     """Each text in one line of at most `width` characters; different ones stay different."""
     lines = ["".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())) for text in texts]
-    cut = shorten_apart(lines, width)
+    cut = shorten_distinctly(lines, width)
     # matplotlib reads what stands between two $ as a formula.
     return [cut[line].replace("$", r"\$") for line in lines]
 
 
-def spread_offsets(count: int) -> list[float]:
+def compute_spread_offsets(count: int) -> list[float]:
     """Offsets within ±0.22 that separate the points of a row, the same each time (golden ratio steps). One
     stands in the middle."""
     if count == 1:

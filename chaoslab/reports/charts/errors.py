@@ -3,15 +3,14 @@
 from chaoslab.analysis.measures.errors import LAB, NOBODY
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import LAB as LAB_COLOR
-from chaoslab.reports.charts._palette import LONE, choose_hatches, looks_of_run
+from chaoslab.reports.charts._palette import LONE, choose_hatches, choose_run_looks
 from chaoslab.reports.charts._style import (
-    describe_unmet,
     draw_legend,
-    draw_message,
-    make_canvas,
-    name_rows,
-    shorten,
-    shorten_all,
+    draw_message_figure,
+    label_rows,
+    make_figure,
+    shorten_label,
+    shorten_labels,
 )
 from chaoslab.reports.frames import Frames
 
@@ -25,32 +24,24 @@ def errors(run: Frames) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     report, calls = run.measures, run.calls
-    has_fault = calls["faults"].fillna("") != ""
     failed = calls[calls["failure"].notna()]
     causes = failed["cause"].fillna(NOBODY)
     total, uninjected_count, lab_count = len(failed), (causes == NOBODY).sum(), (causes == LAB).sum()
-    note = (
-        f"{total - uninjected_count - lab_count:,} failed attempts with a witnessed fault, "
-        f"{uninjected_count:,} that nobody injected; "
-    )
-    note += (
-        f"{(has_fault & calls['ok']).sum():,} more met a fault and did not fail"
-        if has_fault.any()
-        else describe_unmet(report)
-    )
+    note = f"{total - uninjected_count - lab_count:,} failed attempts with a witnessed fault, "
+    note += f"{uninjected_count:,} that nobody injected"
     counts = causes.groupby(failed["target"] + " " + failed["failure"]).value_counts().unstack(fill_value=0)
     ranked = counts.loc[counts.sum(axis=1).sort_values(ascending=False, kind="stable").index]
     rows, other_kinds = ranked[:ROWS].copy(), ranked[ROWS:]
     if len(other_kinds):
         rows.loc[f"{len(other_kinds)} other kinds"] = other_kinds.sum()
     if failed.empty:
-        return draw_message(
+        return draw_message_figure(
             "Errors by target and kind",
             "no attempt failed in this run",
         )
-    figure, axes = make_canvas("Errors by target and kind", note, height_in=2.2 + 0.34 * max(4, len(rows)))
+    figure, axes = make_figure("Errors by target and kind", note, height_in=2.2 + 0.34 * max(4, len(rows)))
     positions = range(len(rows))
-    looks = looks_of_run(report, {*counts} - {NOBODY, LAB})
+    looks = choose_run_looks(report, {*counts} - {NOBODY, LAB})
     patterns = {NOBODY: "//", **choose_hatches(looks)}
     segments = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, LAB_COLOR)]
     segments.append((NOBODY, NOBODY, LONE.color))
@@ -69,10 +60,10 @@ def errors(run: Frames) -> Figure:
             hatch=patterns.get(name),
             edgecolor="white",
             linewidth=0.6,
-            label=f"{shorten(label)} ({sum(widths):,})",
+            label=f"{shorten_label(label)} ({sum(widths):,})",
         )
         starts = [begin + width for begin, width in zip(starts, widths, strict=True)]
-    name_rows(axes, shorten_all([*rows.index], 40))
+    label_rows(axes, shorten_labels([*rows.index], 40))
     axes.set_xlim(0, max(starts) * 1.06)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("failed attempts (count)")

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from chaoslab.config.settings import AGENTS, described
+from chaoslab.config.settings import AGENTS, list_settings
 from chaoslab.core.levels import NAMED
-from chaoslab.reports._columns import as_text, settings_of
+from chaoslab.reports._columns import extract_settings, format_setting_value
 from chaoslab.reports._types import DataFrame
 from chaoslab.reports.levels import Run
 
@@ -36,7 +36,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Axis:
+class SettingAxis:
     """A setting as the axis of a chart. `levels`: its values in the runs, as text, in their order on the axis.
     `numbers`: their places, the values themselves if these are numbers of one size."""
 
@@ -47,9 +47,9 @@ class Axis:
     """The levels stand at even distances, each with its own text."""
 
     @classmethod
-    def build(cls, name: str, runs: Sequence[Run]) -> Self:
+    def from_runs(cls, name: str, runs: Sequence[Run]) -> Self:
         """The axis of runs that all state this setting."""
-        values = list(dict.fromkeys(level_in(run, name) for run in runs))
+        values = list(dict.fromkeys(get_setting_text(run, name) for run in runs))
         numbers = {text: number for text in values if (number := _parse_number(text)) is not None}
         levels = sorted(values, key=numbers.__getitem__) if len(numbers) == len(values) else values
         positive = [number for number in numbers.values() if number > 0]
@@ -62,10 +62,10 @@ class Axis:
             is_evenly_spaced,
         )
 
-    def place(self, run: Run) -> float:
-        return self.places[self.levels.index(level_in(run, self.name))]
+    def get_position(self, run: Run) -> float:
+        return self.places[self.levels.index(get_setting_text(run, self.name))]
 
-    def level(self, position: float) -> str:
+    def get_level(self, position: float) -> str:
         return self.levels[self.places.index(position)]
 
     @property
@@ -74,17 +74,17 @@ class Axis:
         return (self.places[-1] - self.places[0]) or 0.5
 
     @property
-    def meaning(self) -> str:
+    def description(self) -> str:
         """The name with what the setting means."""
         # Only what is before the first full stop or colon: the whole meaning would not fit under a chart.
         means = {
             setting["name"]: setting["meaning"].partition(". ")[0].partition(":")[0].rstrip(".")
-            for setting in described()
+            for setting in list_settings()
         }
         return f"{self.name}: {means[self.name][:1].lower()}{means[self.name][1:]}" if self.name in means else self.name
 
 
-def read_rows(runs: DataFrame) -> list[Run]:
+def table_to_rows(runs: DataFrame) -> list[Run]:
     """The rows of the table `runs`."""
     # One call for the whole table: pandas is slow cell by cell.
     known_cells = runs.notna().to_numpy()
@@ -95,20 +95,20 @@ def read_rows(runs: DataFrame) -> list[Run]:
     ]
 
 
-def of_levels(runs: Sequence[Run]) -> bool:
+def differ_in_chaos_level(runs: Sequence[Run]) -> bool:
     """True if the runs are of several levels of chaos, and all of one that is known."""
     levels = {run.get("level") for run in runs}
     return len(levels) > 1 and None not in levels
 
 
-def level_in(run: Run, name: str) -> str:
+def get_setting_text(run: Run, name: str) -> str:
     """The value of a setting of a run, as text."""
-    return as_text(run[name]) if name in run else ""
+    return format_setting_value(run[name]) if name in run else ""
 
 
 def has_setting(run: Run, name: str) -> bool:
     """True if the run's log holds this setting with a value."""
-    return bool(level_in(run, name))
+    return bool(get_setting_text(run, name))
 
 
 def _parse_number(text: str) -> float | None:
@@ -123,9 +123,11 @@ def find_varied_settings(runs: Sequence[Run]) -> list[str]:
     """The settings in which the runs differ and which all of them state: numbers before words, those of more values
     first. What AGENT decides is left out where AGENT differs."""
     names = [
-        name for name in settings_of(runs[0]) if name not in NO_KNOBS and all(has_setting(run, name) for run in runs)
+        name
+        for name in extract_settings(runs[0])
+        if name not in NO_KNOBS and all(has_setting(run, name) for run in runs)
     ]
-    values = {name: [level_in(run, name) for run in runs] for name in names}
+    values = {name: [get_setting_text(run, name) for run in runs] for name in names}
     varied = {name: levels for name, levels in values.items() if len(set(levels)) > 1}
     decided = {name.upper() for name in AGENTS["default"]} if "AGENT" in varied else set()
     # What each agent decides alike in all its runs is no difference of its own.
@@ -135,24 +137,24 @@ def find_varied_settings(runs: Sequence[Run]) -> list[str]:
         if len({*zip(varied["AGENT"], varied[n], strict=True)}) == len({*varied["AGENT"]})
     }
 
-    def rank(name: str) -> tuple[bool, int, bool]:
+    def rank_setting(name: str) -> tuple[bool, int, bool]:
         return any(_parse_number(level) is None for level in varied[name]), -len(set(varied[name])), name != AXIS
 
-    return sorted(varied.keys() - dependent, key=lambda name: (rank(name), names.index(name)))
+    return sorted(varied.keys() - dependent, key=lambda name: (rank_setting(name), names.index(name)))
 
 
-def axis_of(runs: Sequence[Run]) -> Axis | None:
+def choose_axis(runs: Sequence[Run]) -> SettingAxis | None:
     """The axis of these runs: the first of their knobs. None if they differ in none and do not all state TOXIC_PROB."""
     name = next(iter(find_varied_settings(runs)), AXIS)
     if not all(has_setting(run, name) for run in runs):
         return None
-    return Axis.build(name, runs)
+    return SettingAxis.from_runs(name, runs)
 
 
-def settings_text(run: Run, axes: Collection[str]) -> dict[str, str]:
+def collect_run_inputs(run: Run, axes: Collection[str]) -> dict[str, str]:
     """The inputs of a run without the free ones and the axes, each by name as text. Inputs that the log lacks are left
     out."""
-    inputs = {name: value for name, value in settings_of(run).items() if name not in {*FREE, *axes}}
+    inputs = {name: value for name, value in extract_settings(run).items() if name not in {*FREE, *axes}}
     if "AGENT" in axes:
         inputs = {name: value for name, value in inputs.items() if name.lower() not in AGENTS["default"]}
     other_inputs: dict[str, str] = json.loads(run.get("inputs", "{}"))
@@ -162,54 +164,46 @@ def settings_text(run: Run, axes: Collection[str]) -> dict[str, str]:
     return inputs | {name: value for name, value in other_inputs.items() if name not in axes}
 
 
-def _beside_level(run: Run) -> dict[str, str]:
-    inputs = settings_text(run, (LEVEL,))
+def _collect_inputs_but_level(run: Run) -> dict[str, str]:
+    inputs = collect_run_inputs(run, (LEVEL,))
     # The injections that a level makes have a name of their own, and follow from the level.
     return {name: value for name, value in inputs.items() if not name.startswith(f"injection {NAMED}")}
 
 
-def group_lines(runs: Iterable[Run], *axes: str, of_levels: bool = False) -> list[Series]:
+def group_into_series(runs: Iterable[Run], *axes: str, of_levels: bool = False) -> list[Series]:
     """The runs by line, in the order of their first runs; those of a line differ in the axes alone (TOXIC_PROB if none
     is named). `of_levels`: the axis is the level of chaos, so what it decides makes no line of its own."""
     groups: list[tuple[dict[str, str], list[Run]]] = []
     for run in runs:
-        made_with = _beside_level(run) if of_levels else settings_text(run, axes or (AXIS,))
+        made_with = _collect_inputs_but_level(run) if of_levels else collect_run_inputs(run, axes or (AXIS,))
         for group_inputs, members in groups:
             if group_inputs == made_with:
                 members.append(run)
                 break
         else:
             groups.append((made_with, [run]))
-    labels = _label_lines([made_with for made_with, _ in groups])
+    labels = _make_line_labels([made_with for made_with, _ in groups])
     return [Series(label, tuple(members)) for label, (_, members) in zip(labels, groups, strict=True)]
 
 
-def _label_lines(groups: Sequence[Mapping[str, str]]) -> list[str]:
-    """The label of each line. A log with few settings is compared only with others like it."""
+def _make_line_labels(groups: Sequence[Mapping[str, str]]) -> list[str]:
+    """The label of each line."""
     if len(groups) == 1:
         return [""]
-    names = {name for group in groups for name in group}
+    differing = _find_differing_inputs(groups)
     labels: list[str] = []
     for group in groups:
-        # One that lacks most settings would differ from all others in names one of them.
-        silent = _lacks_settings(group, names)
-        label = _format_label(
-            group,
-            _find_differing([candidate for candidate in groups if _lacks_settings(candidate, names) == silent]),
-            silent=silent,
-        )
+        parts = [f"{name}={group[name] or 'empty'}" if name in group else f"{name} not stated" for name in differing]
+        if len(parts) > SHOWN:
+            parts[SHOWN:] = [f"{len(parts) - SHOWN} more"]
+        label = ", ".join(parts)
         # Two lines of one label could not be told apart.
         twice = sum(earlier == label or earlier.startswith(f"{label}, otherwise ") for earlier in labels)
         labels.append(f"{label}, otherwise {twice + 1}" if twice else label)
     return labels
 
 
-def _lacks_settings(group: Mapping[str, str], every: Collection[str]) -> bool:
-    """True if it holds less than half of the settings that the others hold."""
-    return len(group) < len(every) / 2
-
-
-def _find_differing(groups: Sequence[Mapping[str, str]]) -> list[str]:
+def _find_differing_inputs(groups: Sequence[Mapping[str, str]]) -> list[str]:
     names = dict.fromkeys(name for group in groups for name in group)
     differing = [name for name in names if len({group.get(name) for group in groups}) > 1]
     if "AGENT" in differing:
@@ -219,16 +213,7 @@ def _find_differing(groups: Sequence[Mapping[str, str]]) -> list[str]:
     return differing
 
 
-def _format_label(group: Mapping[str, str], differing: Sequence[str], *, silent: bool) -> str:
-    parts = [f"{name}={group[name] or 'empty'}" if name in group else f"{name} not told" for name in differing]
-    if len(parts) > SHOWN:
-        parts[SHOWN:] = [f"{len(parts) - SHOWN} more"]
-    if silent:
-        parts.append("other settings not told" if parts else "settings not told")
-    return ", ".join(parts) or "the others"
-
-
-def describe_lines(series: Sequence[Series], axis: str = AXIS) -> str:
+def describe_series(series: Sequence[Series], axis: str = AXIS) -> str:
     """A text on the lines and the reason for several; empty if there is one."""
     if len(series) == 1:
         return ""

@@ -1,11 +1,11 @@
 """The number of trials and calls that ended in each interval of the run."""
 
-from chaoslab.base.durations import duration
+from chaoslab.base.durations import format_duration
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import CALLS, PROMPTS
-from chaoslab.reports.charts._style import draw_legend, draw_message, make_canvas
+from chaoslab.reports.charts._style import draw_legend, draw_message_figure, make_figure
 from chaoslab.reports.frames import Frames
-from chaoslab.reports.page import count
+from chaoslab.reports.page import format_count
 
 
 def throughput(run: Frames) -> Figure:
@@ -15,10 +15,13 @@ def throughput(run: Frames) -> Figure:
     report, steps = run.measures, run.throughput
     measured = report.throughput.value
     if measured is None:
-        return draw_message("Throughput over time", "nothing ended in this run")
+        return draw_message_figure("Throughput over time", "nothing ended in this run")
     trials, calls, edges = steps["trials"].tolist(), steps["calls"].tolist(), [0.0, *steps["to_s"]]
-    note = f"{count(sum(trials), 'trial')} and {count(sum(calls), 'call')} ended in {duration(measured.lasted_s, 1)}"
-    figure, axes = make_canvas("Throughput over time", note)
+    note = (
+        f"{format_count(sum(trials), 'trial')} and {format_count(sum(calls), 'call')} ended in "
+        f"{format_duration(measured.lasted_s, 1)}"
+    )
+    figure, axes = make_figure("Throughput over time", note)
     calls_label = "calls (tools and model)" if report.knows_usage else "calls (tools)"
     axes.stairs(calls, edges, color=CALLS, fill=True, label=calls_label)
     axes.stairs(trials, edges, edgecolor=PROMPTS, linewidth=1.8, label="trials")

@@ -14,20 +14,34 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import TrialFigures
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.base.durations import duration
-from chaoslab.base.jsonable import line
+from chaoslab.base.durations import format_duration
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.config import settings
 from chaoslab.record.history import History
-from chaoslab.record.trial_stream import stories as stories_of
-from chaoslab.reports.contents._matrix import Matrix, build_matrix, rank_hurt
-from chaoslab.reports.contents._parts import REAL_TIME, build_sections
-from chaoslab.reports.contents._rows import FailureWay, TrialRow, build_rows, group_failures, is_poor, order_trials
+from chaoslab.record.trial_stream import read_trial_history
+from chaoslab.reports.contents._matrix import Matrix, build_matrix, rank_harmful_faults
+from chaoslab.reports.contents._parts import build_sections
+from chaoslab.reports.contents._rows import (
+    FailureWay,
+    TrialRow,
+    build_trial_rows,
+    group_failures,
+    order_trials,
+    trial_needs_attention,
+)
 from chaoslab.reports.contents._table import Figure, Section
 from chaoslab.reports.contents.advice import Advice, collect_advice
-from chaoslab.reports.contents.headline import Harm, Headline, build_headline, build_points, list_harms, word_harm
+from chaoslab.reports.contents.headline import (
+    Harm,
+    Headline,
+    build_headline,
+    build_headline_figures,
+    describe_harm,
+    list_harms,
+)
 from chaoslab.reports.contents.outcomes import outcome_word
 from chaoslab.reports.places import LOGS, read_report
-from chaoslab.reports.text import make_visible
+from chaoslab.reports.text import escape_and_shorten
 
 NAME, ASKED = 200, 1000
 """The most characters of a run's name or folder, and of what a scenario asks for."""
@@ -45,21 +59,21 @@ class Contents:
     source: History | Path
     report: RunReport
     where: str
-    program: str = field(default_factory=settings.program)
+    program: str = field(default_factory=settings.get_program_name)
 
     @classmethod
-    def build(cls, source: History | Path, *, where: str, report: RunReport | None = None) -> Contents:
+    def from_source(cls, source: History | Path, *, where: str, report: RunReport | None = None) -> Contents:
         """The contents of the report on a run: on its history, or on the run in a folder. `report`: its report, if it
         was made before. Raises FileNotFoundError, OSError: as `RunReport.read`."""
         if report is None:
-            report = RunReport.build(source) if isinstance(source, History) else RunReport.read(source)
-        return cls(source, report, line(where, NAME))
+            report = RunReport.from_history(source) if isinstance(source, History) else RunReport.from_folder(source)
+        return cls(source, report, to_one_line(where, NAME))
 
     @classmethod
-    def read(cls, name: str, *, where: str, logs: Path = LOGS) -> Contents:
+    def from_run_name(cls, name: str, *, where: str, logs: Path = LOGS) -> Contents:
         """The same, of a run by its name. Raises LookupError: as `places.read`."""
         report, source = read_report(name, logs=logs)
-        return cls.build(source, where=where, report=report)
+        return cls.from_source(source, where=where, report=report)
 
     @cached_property
     def headline(self) -> Headline:
@@ -67,10 +81,10 @@ class Contents:
 
     @cached_property
     def points(self) -> Sequence[Figure]:
-        return build_points(self.report)
+        return build_headline_figures(self.report)
 
     @property
-    def outcomes_said(self) -> str:
+    def outcome_counts_text(self) -> str:
         """The number of trials of each outcome."""
         rates = self.report.success.value.by_outcome
         return (
@@ -80,11 +94,11 @@ class Contents:
     @cached_property
     def harms(self) -> Sequence[Harm]:
         """Each kind of harm; none if such a log knows none."""
-        return list_harms(self.report, self.order)
+        return list_harms(self.report, self.trials_worst_first)
 
     @property
     def harm_said(self) -> str:
-        return word_harm(self.report)
+        return describe_harm(self.report)
 
     @cached_property
     def matrix(self) -> Matrix:
@@ -93,16 +107,16 @@ class Contents:
     @cached_property
     def hurt_most(self) -> Sequence[str]:
         """The faults that hurt, each at its target, worst first."""
-        return rank_hurt(self.report, self.matrix)
+        return rank_harmful_faults(self.report, self.matrix)
 
     @cached_property
-    def order(self) -> Sequence[str]:
+    def trials_worst_first(self) -> Sequence[str]:
         """The run's trials, worst first."""
         return order_trials(self.report)
 
     @cached_property
-    def ways(self) -> Sequence[FailureWay]:
-        return group_failures(self.report, self.order)
+    def failure_ways(self) -> Sequence[FailureWay]:
+        return group_failures(self.report, self.trials_worst_first)
 
     @cached_property
     def parts(self) -> Sequence[Section]:
@@ -116,55 +130,62 @@ class Contents:
 
     @cached_property
     def advice(self) -> Sequence[Advice]:
-        return collect_advice(self.report, self.order)
+        return collect_advice(self.report, self.trials_worst_first)
 
     @cached_property
-    def _shown(self) -> Sequence[str]:
+    def _shown_trials(self) -> Sequence[str]:
         """The trials that are shown one by one: all of them, or of a long run the worst that did not end well, and
         examples of the advice."""
-        if len(self.order) <= SHOWN:
-            return self.order
+        if len(self.trials_worst_first) <= SHOWN:
+            return self.trials_worst_first
         examples = [trial for item in self.advice for trial in item.trials[:EXAMPLES]]
-        worst = islice((trial for trial in self.order if is_poor(self.report, trial)), SHOWN)
+        worst = islice((trial for trial in self.trials_worst_first if trial_needs_attention(self.report, trial)), SHOWN)
         # Each once: the worst may be an example too.
-        return [*dict.fromkeys([self.order[0], *worst, *examples])]
+        return [*dict.fromkeys([self.trials_worst_first[0], *worst, *examples])]
 
     @cached_property
     def history(self) -> History:
         """The stories of the trials that are shown, at least."""
-        return self.source if isinstance(self.source, History) else stories_of(self.source, {*self._shown})
+        return (
+            self.source if isinstance(self.source, History) else read_trial_history(self.source, {*self._shown_trials})
+        )
 
     @cached_property
     def rows(self) -> Sequence[TrialRow]:
         """The trials that are shown."""
-        return build_rows(self.report, self._shown, self.history)
+        return build_trial_rows(self.report, self._shown_trials, self.history)
 
-    def rows_of(self, trials: Iterable[str]) -> Sequence[TrialRow]:
+    def build_rows_for(self, trials: Iterable[str]) -> Sequence[TrialRow]:
         """These trials, of which no story is read."""
-        return build_rows(self.report, trials, self.source if isinstance(self.source, History) else None)
+        return build_trial_rows(self.report, trials, self.source if isinstance(self.source, History) else None)
 
     @cached_property
     def all_rows(self) -> Sequence[TrialRow]:
         """All trials, in the order of `order`. Of those that are not shown no answer is known."""
-        return build_rows(self.report, self.order, self.history) if len(self.rows) < len(self.order) else self.rows
+        return (
+            build_trial_rows(self.report, self.trials_worst_first, self.history)
+            if len(self.rows) < len(self.trials_worst_first)
+            else self.rows
+        )
 
     @cached_property
     def more(self) -> str:
         """One sentence on the trials that are not shown one by one, with the command that shows them; empty if all
         are."""
-        if len(self.rows) == len(self.order):
+        if len(self.rows) == len(self.trials_worst_first):
             return ""
-        bad = sum(is_poor(self.report, trial) for trial in self.order)
-        shown_bad = sum(is_poor(self.report, row.trial) for row in self.rows)
+        bad = sum(trial_needs_attention(self.report, trial) for trial in self.trials_worst_first)
+        shown_bad = sum(trial_needs_attention(self.report, row.trial) for row in self.rows)
         return (
-            f"Of {len(self.order):,} trials {bad:,} did not end well or prove nothing. {shown_bad:,} of these "
+            f"Of {len(self.trials_worst_first):,} trials {bad:,} did not end well or prove nothing. {shown_bad:,} of "
+            "these "
             f"are shown, "
             f"the worst and those that show the advice. All of them: {self.program} show {self.quoted} --failed"
         )
 
     @property
     def name(self) -> str:
-        return line(self.report.name or self.where, NAME)
+        return to_one_line(self.report.name or self.where, NAME)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -173,22 +194,21 @@ class Contents:
         facts = {"run": self.name, "folder": self.where}
         if (rulings := self.report.rulings) is not None:
             facts |= {
-                "scenario": make_visible(rulings.scenario, NAME),
-                "asked for": make_visible("; ".join(rulings.asked), ASKED),
+                "scenario": escape_and_shorten(rulings.scenario, NAME),
+                "asked for": escape_and_shorten("; ".join(rulings.asked), ASKED),
             }
         if run is not None:
             facts |= {
                 "seed": "not known" if run.seed is None else str(run.seed),
-                "world": line(run.world, NAME) or "not known",
-                "agent" if self.report.of_functions else "model": line(run.model, NAME) or "not known",
+                "world": to_one_line(run.world, NAME) or "not known",
+                "agent" if self.report.of_functions else "model": to_one_line(run.model, NAME) or "not known",
             }
-        if (drew := self.report.figures.value.drew) is not None:
+        if (drew := self.report.figures.value.has_drawn_randomness) is not None:
             facts["own chance"] = "drawn" if drew else "none"
         ended = end.reason if end else "still running" if self.report.running else "not finished"
-        # NaN is not equal to itself: a damaged log has no duration.
-        if end is not None and end.duration_s == end.duration_s:
-            ended += f" after {duration(end.duration_s, 1)}"
-        return facts | {"end": line(ended, NAME)}
+        if end is not None:
+            ended += f" after {format_duration(end.duration_s, 1)}"
+        return facts | {"end": to_one_line(ended, NAME)}
 
     @property
     def worst(self) -> TrialRow | None:
@@ -200,14 +220,9 @@ class Contents:
         return row if row.ruling is None and (row.harm or row.outcome is Outcome.DEGRADED) else None
 
     @property
-    def real_time(self) -> bool:
-        """True if its seconds are real ones."""
-        return self.report.started is None or self.report.started.world in REAL_TIME
-
-    @property
-    def unit(self) -> str:
+    def seconds_label(self) -> str:
         """The kind of the seconds in this run, as in "seconds (virtual)"."""
-        world = line(self.report.started.world, NAME) if self.report.started else ""
+        world = to_one_line(self.report.started.world, NAME) if self.report.started else ""
         return f"seconds ({world})" if world else "seconds"
 
     @property
@@ -221,6 +236,6 @@ class Contents:
         if ruling is not None and ruling.again:
             return ruling.again
         # Where values were drawn or somebody switched faults off, the plan alone does not tell the trial.
-        unlike = self.report.figures.value.by_key.get(trial, TrialFigures()).noticed.unlike
+        unlike = self.report.figures.value.figures_by_key.get(trial, TrialFigures()).noticed.unlike
         verb = "show" if self.report.of_functions or unlike else "replay"
         return f"{self.program} {verb} {self.quoted} --trial {trial}"

@@ -10,9 +10,9 @@ from typing import Any
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import ENDED_WELL, Outcome
-from chaoslab.core.events import faults_of
+from chaoslab.core.events import collect_fault_names
 from chaoslab.reports.contents.outcomes import SEVERITY, outcome_word
-from chaoslab.reports.page import count, format_percent, format_share
+from chaoslab.reports.page import format_count, format_interval, format_percent, format_rate_in_percent
 from chaoslab.reports.text import make_one_line
 
 
@@ -29,13 +29,19 @@ class CellState(StrEnum):
 NAME = 100
 """The most characters of the name of a fault or a target in a sentence."""
 SCHEDULED = (CellState.MET, CellState.UNMET)
+LEGEND = (
+    "A cell: the trials that met the fault there and no other and did not end well, of the judged ones, with the 95 % "
+    "interval over prompts, and the worst outcome; “with others”: trials that met other faults too, so that the cell "
+    "does not say which is the cause."
+)
+"""The meaning of a cell's lines."""
 
 
 @dataclass(frozen=True)
 class MatrixCell:
     """One fault at one target. `trials`, `attempts`: those that met it. `bad`: the trials that did not end well, of the
     judged ones that met it and no other fault; if there is none, of all that met it, and `mixed` is true. None if none
-    could be judged. `worst`: the worst outcome of the same trials. `at_worst`: of all that met it."""
+    could be judged. `worst`: the worst outcome of the same trials."""
 
     fault: str
     target: str
@@ -46,17 +52,25 @@ class MatrixCell:
     worst: Outcome | None = None
     bad: Rate | None = None
     mixed: bool = False
-    at_worst: Outcome | None = None
-
-    @property
-    def others(self) -> int:
-        """The trials that met other faults too and are not among the figures."""
-        return 0 if self.mixed or self.bad is None else self.trials - self.bad.total
 
     @property
     def refused(self) -> bool:
         """True if each outcome is a good one, and a scenario let a trial fail all the same."""
         return bool(self.bad and self.bad.count) and str(self.worst) in ENDED_WELL
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The cell in words, as in ("1/4", "1%–89%", "wrong", "2 with others")."""
+        if self.state is not CellState.MET:
+            return (str(self.state), f"{self.scheduled} scheduled") if self.scheduled else (str(self.state),)
+        figures, others = ("0 judged", f"of {self.trials}"), 0
+        if self.bad is not None:
+            figures = f"{self.bad.count}/{self.bad.total}", format_interval(self.bad.interval)
+            others = 0 if self.mixed else self.trials - self.bad.total
+        worst = "failed it" if self.refused else outcome_word(self.worst) if self.worst else "no outcome"
+        if self.mixed:
+            return *figures, worst, "with others"
+        return (*figures, worst, f"{others} with others") if others else (*figures, worst)
 
 
 @dataclass(frozen=True)
@@ -87,33 +101,32 @@ def build_matrix(report: RunReport) -> Matrix:
     called = (
         set() if report.amplification.unknown else {fault_count.target for fault_count in report.amplification.value}
     )
-    planned = _list_planned(report.started.injections if report.started else (), called)
+    planned = _list_planned_pairs(report.started.injections if report.started else (), called)
     pairs = {*planned, *scheduled, *impacts}
     met_targets = {target for _, target in impacts}
     targets = tuple(sorted({target for _, target in pairs}, key=lambda target: (target not in met_targets, target)))
 
-    def cell(fault: str, target: str) -> MatrixCell:
+    def build_cell(fault: str, target: str) -> MatrixCell:
         pair = (fault, target)
         if impact := impacts.get(pair):
-            worst, at_worst = (
-                next((outcome for outcome in SEVERITY if outcomes.get(str(outcome))), None)
-                for outcomes in (impact.worst_of, impact.outcomes)
-            )
+            worst = next((outcome for outcome in SEVERITY if impact.worst_of.get(str(outcome))), None)
             counts = scheduled[pair], impact.trials, impact.attempts
             # Only if no trial met this fault alone do those stand here that met others too.
             mixed = impact.alone is None and impact.bad is not None
             bad = impact.alone or impact.bad
-            return MatrixCell(*pair, CellState.MET, *counts, worst=worst, bad=bad, mixed=mixed, at_worst=at_worst)
+            return MatrixCell(*pair, CellState.MET, *counts, worst=worst, bad=bad, mixed=mixed)
         if scheduled[pair]:
             return MatrixCell(*pair, CellState.UNMET, scheduled[pair])
         return MatrixCell(*pair, CellState.NOT_RUN if pair in planned else CellState.NOT_PLANNED)
 
-    rows = {fault: tuple(cell(fault, target) for target in targets) for fault in sorted({name for name, _ in pairs})}
+    rows = {
+        fault: tuple(build_cell(fault, target) for target in targets) for fault in sorted({name for name, _ in pairs})
+    }
     ranked = sorted(rows, key=lambda fault: -sum(fault_count.attempts for fault_count in rows[fault]))
     return Matrix(targets, {fault: rows[fault] for fault in ranked})
 
 
-def _list_planned(injections: Sequence[Mapping[str, Any]], called: set[str]) -> set[tuple[str, str]]:
+def _list_planned_pairs(injections: Sequence[Mapping[str, Any]], called: set[str]) -> set[tuple[str, str]]:
     """The planned places. A name stands for itself, whether called or not, a pattern for each target that was called
     and fits."""
     places: set[tuple[str, str]] = set()
@@ -121,11 +134,11 @@ def _list_planned(injections: Sequence[Mapping[str, Any]], called: set[str]) -> 
         for pattern in injection.get("targets") or ["*"]:
             fits = {target for target in called if fnmatchcase(target, pattern)}
             targets = fits if set(pattern) & set("*?[") else {pattern}
-            places |= {(fault, target) for fault in faults_of(injection) for target in targets}
+            places |= {(fault, target) for fault in collect_fault_names(injection) for target in targets}
     return places
 
 
-def rank_hurt(report: RunReport, fault_matrix: Matrix) -> tuple[str, ...]:
+def rank_harmful_faults(report: RunReport, fault_matrix: Matrix) -> tuple[str, ...]:
     """The faults, each at its target, after which the most trials did not end well: by the lower bound of the share, so
     that one bad trial of one does not come before nine of ten, and of equal ones the worst outcome first. Trials that
     met other faults too count only where there are no others, and such places come last. A fault after which trials
@@ -144,15 +157,15 @@ def rank_hurt(report: RunReport, fault_matrix: Matrix) -> tuple[str, ...]:
             SEVERITY.index(entry[0].worst) if entry[0].worst else 0,
         )
     )
-    return tuple(_describe_harm(*ranked_entry) for ranked_entry in bad)
+    return tuple(_describe_bad_ends(*ranked_entry) for ranked_entry in bad)
 
 
-def _describe_harm(cell: MatrixCell, bad: Rate, without: Rate | None) -> str:
+def _describe_bad_ends(cell: MatrixCell, bad: Rate, without: Rate | None) -> str:
     exposure = "met it among others" if cell.mixed else "met it alone"
-    ended = f"{bad.count} of {count(bad.total, 'judged trial')} that {exposure} did not end well"
+    ended = f"{bad.count} of {format_count(bad.total, 'judged trial')} that {exposure} did not end well"
     comparison = f"; without it {format_percent(without.value)}" if without is not None else ""
     worst = f", at worst {outcome_word(cell.worst)}" if cell.worst and not cell.mixed else ""
     return (
         f"{make_one_line(cell.fault, NAME)} on {make_one_line(cell.target, NAME)}: {ended} "
-        f"({format_share(bad)}{comparison}){worst}"
+        f"({format_rate_in_percent(bad)}{comparison}){worst}"
     )

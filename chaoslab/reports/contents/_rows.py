@@ -12,8 +12,8 @@ from chaoslab.core.events import PromptFinished
 from chaoslab.record.history import History
 from chaoslab.record.rulings import RulingState, TrialRuling
 from chaoslab.reports.contents.outcomes import SEVERITY, outcome_word
-from chaoslab.reports.page import NAMED, group_alike
-from chaoslab.reports.text import make_visible
+from chaoslab.reports.page import NAMED, group_alike_texts
+from chaoslab.reports.text import escape_and_shorten
 from chaoslab.reports.trials import WORST_FIRST
 
 PROMPT, WHY, ANSWER = 300, 1000, 2000
@@ -65,13 +65,13 @@ class TrialRow:
     met: tuple[tuple[str, str], ...]
 
     @property
-    def word(self) -> str:
+    def outcome_text(self) -> str:
         """The outcome in words."""
         return outcome_word(self.outcome)
 
     @property
     # The outcome stands before it already: said twice it would look like two reasons.
-    def in_words(self) -> str:
+    def reason_text(self) -> str:
         """The reason why the scenario did not let it pass, without the outcome, which stands before it; else the reason
         for its outcome."""
         if self.ruling is None or not self.ruling.reasons:
@@ -95,25 +95,25 @@ def order_trials(report: RunReport) -> list[str]:
     return sorted(report.trials, key=rank_trial)
 
 
-def is_poor(report: RunReport, trial: str) -> bool:
+def trial_needs_attention(report: RunReport, trial: str) -> bool:
     """True if the trial failed, could not do all or proves nothing: `chaoslab show --failed` shows it, or its scenario
     did not let it pass."""
     return report.verdicts[trial].outcome in WORST_FIRST or report.standings[trial] is Standing.BAD
 
 
-def build_rows(report: RunReport, trials: Iterable[str], stories: History | None = None) -> tuple[TrialRow, ...]:
+def build_trial_rows(report: RunReport, trials: Iterable[str], stories: History | None = None) -> tuple[TrialRow, ...]:
     """These trials, in this order. `stories`: those of the trials; without them no answer is known."""
-    ends = {} if stories is None else {record.trial: event for record, event in stories.of(PromptFinished)}
-    figures = report.figures.value.by_key
+    ends = {} if stories is None else {record.trial: event for record, event in stories.find_events(PromptFinished)}
+    figures = report.figures.value.figures_by_key
     # Many trials have the same prompt and reason, and making a text safe takes time.
     texts: dict[tuple[str, int], str] = {}
 
     def shorten(text: str, length_max: int) -> str:
         if (text, length_max) not in texts:
-            texts[text, length_max] = make_visible(text, length_max)
+            texts[text, length_max] = escape_and_shorten(text, length_max)
         return texts[text, length_max]
 
-    def row(trial: str) -> TrialRow:
+    def build_row(trial: str) -> TrialRow:
         verdict, trial_figures = report.verdicts[trial], figures.get(trial, TrialFigures())
         return TrialRow(
             trial=trial,
@@ -128,11 +128,11 @@ def build_rows(report: RunReport, trials: Iterable[str], stories: History | None
             why=shorten(verdict.why, WHY),
             harm=tuple(shorten(text, WHY) for text in verdict.harm),
             evidence=tuple(
-                FindingRow(str(finding.kind), shorten(finding.text, WHY), list_log_lines(finding.lines))
+                FindingRow(str(finding.kind), shorten(finding.text, WHY), positions_to_log_lines(finding.lines))
                 for finding in verdict.evidence
             ),
             # Each answer is another text: kept, all of them would be held twice.
-            answer=make_visible(ends[trial].answer, ANSWER) if trial in ends else "",
+            answer=escape_and_shorten(ends[trial].answer, ANSWER) if trial in ends else "",
             seconds=trial_figures.took_s,
             calls=trial_figures.attempts,
             failed=trial_figures.failed,
@@ -140,19 +140,19 @@ def build_rows(report: RunReport, trials: Iterable[str], stories: History | None
             met=tuple((shorten(fault, PROMPT), shorten(target, PROMPT)) for (fault, target), _ in trial_figures.met),
         )
 
-    return tuple(map(row, trials))
+    return tuple(map(build_row, trials))
 
 
 def _sanitize_ruling(ruling: TrialRuling | None) -> TrialRuling | None:
     """The ruling with texts that are safe to show."""
     if ruling is None:
         return None
-    return replace(ruling, reasons=tuple(make_visible(text, WHY) for text in ruling.reasons))
+    return replace(ruling, reasons=tuple(escape_and_shorten(text, WHY) for text in ruling.reasons))
 
 
-def list_log_lines(positions: Iterable[tuple[str, int]]) -> tuple[LogLine, ...]:
+def positions_to_log_lines(positions: Iterable[tuple[str, int]]) -> tuple[LogLine, ...]:
     """The lines of these writers and sequence numbers: a writer has one file, and each line the next number."""
-    return tuple(LogLine(f"{make_visible(writer, PROMPT)}.log", seq) for writer, seq in positions)
+    return tuple(LogLine(f"{escape_and_shorten(writer, PROMPT)}.log", seq) for writer, seq in positions)
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,12 @@ class FailureWay:
     trials: tuple[str, ...]
 
     @property
-    def head(self) -> str:
+    def heading(self) -> str:
         """The outcome with the number of its trials, or with the trial if it is one: 12 × wrong, p1.r1 wrong."""
         return f"{len(self.trials)} × {self.said}" if self.trials[1:] else f"{self.trials[0]} {self.said}"
 
     @property
-    def named(self) -> str:
+    def examples_text(self) -> str:
         """Some of its trials, if it has several, as an addition: (p1.r1, p2.r1, p3.r1 …)."""
         return f" ({', '.join(self.trials[:NAMED])}{' …' if self.trials[NAMED:] else ''})" if self.trials[1:] else ""
 
@@ -178,20 +178,20 @@ def group_failures(report: RunReport, order: Sequence[str]) -> tuple[FailureWay,
     """The ways of the trials that failed, could not do all or prove nothing, or that a scenario did not let pass: in
     the order of the trials, and of those that ended so the most frequent first."""
     by_outcome: dict[str, list[tuple[str, str]]] = {}
-    for outcome_text, reason, trial in _list_poor(report, order):
+    for outcome_text, reason, trial in _list_failing_trials(report, order):
         by_outcome.setdefault(outcome_text, []).append((reason, trial))
     return tuple(
-        FailureWay(outcome_text, make_visible(reason, WHY), tuple(trials))
+        FailureWay(outcome_text, escape_and_shorten(reason, WHY), tuple(trials))
         for outcome_text, cases in by_outcome.items()
-        for reason, trials in group_alike(cases)
+        for reason, trials in group_alike_texts(cases)
     )
 
 
-def _list_poor(report: RunReport, order: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+def _list_failing_trials(report: RunReport, order: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     ruled = report.rulings.by_trial if report.rulings is not None else {}
     for trial in order:
         verdict, ruling = report.verdicts[trial], ruled.get(trial)
         if ruling is not None and ruling.state is not RulingState.PASSED:
             yield ruling.state, "; ".join(ruling.reasons) or verdict.why, trial
-        elif ruling is None and is_poor(report, trial):
+        elif ruling is None and trial_needs_attention(report, trial):
             yield outcome_word(verdict.outcome), verdict.why, trial

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
-from chaoslab.base.durations import difference, duration
+from chaoslab.base.durations import format_difference, format_duration
 from chaoslab.reports._columns import COLUMNS, Column
-from chaoslab.reports.page import format_interval, format_percent, rate_text
+from chaoslab.reports.page import format_interval, format_percent, format_rate
 from chaoslab.reports.text import make_one_line
 
 Row = Mapping[str, Any]
@@ -36,9 +36,15 @@ class Figure(NamedTuple):
 
     @classmethod
     def build(
-        cls, name: str, said: str, source: Rate | Estimate | float | None, interval: Interval | None = None,
-        *, unit: str = "", n: int | None = None,
-    ) -> "Figure":  # fmt: skip
+        cls,
+        name: str,
+        said: str,
+        source: Rate | Estimate | float | None,
+        interval: Interval | None = None,
+        *,
+        unit: str = "",
+        n: int | None = None,
+    ) -> "Figure":
         """A figure of a rate, an estimate or a plain value. An end of an interval that the data do not give is None."""
         prompts = None
         if isinstance(source, Rate):
@@ -72,7 +78,7 @@ class Table:
     joint: str = " on "
 
     @cached_property
-    def _shown(self) -> list[Column]:
+    def _shown_columns(self) -> list[Column]:
         return [
             column for column in COLUMNS[self.name]
             if column.head and not (column.rare and not any(row.get(column.name) for row in self.rows))
@@ -81,12 +87,12 @@ class Table:
     @property
     def header(self) -> list[str]:
         """The headings of the columns that people read."""
-        return [column.head for column in self._shown]
+        return [column.head for column in self._shown_columns]
 
     @cached_property
-    def texts(self) -> list[list[str]]:
+    def cell_texts(self) -> list[list[str]]:
         """The rows as people read them."""
-        return [[format_cell(column, row) for column in self._shown] for row in self.rows]
+        return [[format_cell(column, row) for column in self._shown_columns] for row in self.rows]
 
 
 @dataclass(frozen=True)
@@ -106,12 +112,12 @@ class Section:
 FORMS: dict[str, Callable[[Any, Row], str]] = {
     "words": lambda value, _: str(value).replace("_", " "),
     "share": lambda value, _: format_percent(value),
-    "s": lambda value, _: duration(value, 2),
+    "s": lambda value, _: format_duration(value, 2),
     # The column's heading has the unit.
-    "more": lambda value, _: difference(value).removesuffix(" s"),
+    "more": lambda value, _: format_difference(value).removesuffix(" s"),
     "met": lambda value, _: "with one" if value else "without",
     "interval": lambda value, row: format_interval(Interval(value, row["high"])),
-    "rate": lambda value, row: rate_text(Rate(value, row["judged"], Interval(row["low"], row["high"]))),
+    "rate": lambda value, row: format_rate(Rate(value, row["judged"], Interval(row["low"], row["high"]))),
 }
 """The words for a value, by the form of its column; another form is a format of Python's."""
 

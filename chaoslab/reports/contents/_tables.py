@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from chaoslab.analysis.measures import recovery_quality, reliability
 from chaoslab.analysis.measures.cost import Spending
 from chaoslab.analysis.measures.faults import STAGES, FaultCount
 from chaoslab.analysis.measures.impact import Impact
@@ -19,7 +18,7 @@ T_ = TypeVar("T_")
 Place = tuple[str, str]
 
 
-def list_places(by_fault: Mapping[str, T_], by_place: Mapping[Place, T_]) -> Iterator[tuple[Place, T_]]:
+def iterate_faults_by_target(by_fault: Mapping[str, T_], by_place: Mapping[Place, T_]) -> Iterator[tuple[Place, T_]]:
     """Each fault over all its targets, if there are several, and then at each of them, in the orders that they have."""
     for fault, total in by_fault.items():
         at_targets = [(key, value) for key, value in by_place.items() if key[0] == fault]
@@ -44,13 +43,16 @@ def _outcome_rows(report: RunReport) -> Iterator[Row]:
 def _impact_rows(report: RunReport) -> Iterator[Row]:
     """Worst first: by harm, then by bad ends, then by the time that was lost."""
 
-    def worst(named: tuple[Any, Impact]) -> tuple[int, int, float]:
+    def worst_first_key(named: tuple[Any, Impact]) -> tuple[int, int, float]:
         impact = named[1]
         return -impact.outcomes.get(Outcome.HARM, 0), -impact.bad.count if impact.bad else 0, -(impact.lost_s or 0.0)
 
     by_fault, by_target = report.impacts.value.by_fault, report.impacts.value.by_target
-    sorted_impacts = dict(sorted(by_fault.items(), key=worst)), dict(sorted(by_target.items(), key=worst))
-    for (fault, target), impact in list_places(*sorted_impacts):
+    sorted_impacts = (
+        dict(sorted(by_fault.items(), key=worst_first_key)),
+        dict(sorted(by_target.items(), key=worst_first_key)),
+    )
+    for (fault, target), impact in iterate_faults_by_target(*sorted_impacts):
         outcome_counts = ", ".join(f"{n} {name}" for name in Outcome if (n := impact.outcomes.get(name)))
         rate = (
             {}
@@ -67,29 +69,29 @@ def _impact_rows(report: RunReport) -> Iterator[Row]:
 def _mttr_rows(report: RunReport) -> Iterator[Row]:
     """Worst first: by harm, then by those that never recovered, then by the mean."""
 
-    def worst(named: tuple[Any, Recovery]) -> tuple[int, int, float]:
+    def worst_first_key(named: tuple[Any, Recovery]) -> tuple[int, int, float]:
         target_recovery = named[1]
         return -target_recovery.harmed, -target_recovery.never, -(target_recovery.mean_s or 0.0)
 
     recovery_measure = report.recovery.value
     by_place = {
         (fault, target): target_recovery
-        for (target, fault), target_recovery in sorted(recovery_measure.by_target.items(), key=worst)
+        for (target, fault), target_recovery in sorted(recovery_measure.by_target.items(), key=worst_first_key)
     }
-    for (fault, target), target_recovery in list_places(
-        dict(sorted(recovery_measure.by_fault.items(), key=worst)), by_place
+    for (fault, target), target_recovery in iterate_faults_by_target(
+        dict(sorted(recovery_measure.by_fault.items(), key=worst_first_key)), by_place
     ):
-        yield {"fault": fault, "target": target, **recovery_row(target_recovery)}
+        yield {"fault": fault, "target": target, **build_recovery_row(target_recovery)}
 
 
-def recovery_row(estimates: Recovery) -> dict[str, Any]:
+def build_recovery_row(estimates: Recovery) -> dict[str, Any]:
     """The recovery of some incidents: `mttr_s` is `detect_s` and `repair_s` together, in the mean of those that
     recovered; those that were late and right have nothing to detect."""
     mean, median = estimates.mean_interval, estimates.median
     median_interval = median and median.interval
     return {
         "incidents": estimates.n,
-        "recovered": estimates.recovered,
+        "recovered": estimates.recovered_count,
         "by_retry": estimates.retry,
         "by_fallback": estimates.fallback,
         "late": estimates.late,
@@ -110,7 +112,7 @@ def recovery_row(estimates: Recovery) -> dict[str, Any]:
 def _latency_rows(report: RunReport) -> Iterator[Row]:
     for target, target_attempts in sorted(report.attempts.value.by_target.items()):
         # With a fault and without one apart: together a delay of the lab's would be the service's.
-        for is_faulted, durations in zip((False, True), target_attempts.both, strict=True):
+        for is_faulted, durations in zip((False, True), target_attempts.unfaulted_and_faulted, strict=True):
             if figures := summarize_latency(durations):
                 yield {
                     "target": target,
@@ -130,7 +132,7 @@ def _amplification_rows(report: RunReport) -> Iterator[Row]:
             "requests": amplification.requests,
             "attempts": amplification.attempts,
             "factor": amplification.factor,
-            "met_factor": amplification.met_factor,
+            "met_factor": amplification.faulted_factor,
             "most": amplification.most,
             "where": amplification.where,
             "layers": ", ".join(f"{n} by {layer}" for layer, n in amplification.layers.items()) or None,
@@ -181,15 +183,15 @@ def _delivery_rows(report: RunReport) -> Iterator[Row]:
             yield {"injection": injection_count.injection, "fault": fault, **sums}
 
 
-def _unmet_rows(report: RunReport) -> Iterator[Row]:
+def _unmet_fault_rows(report: RunReport) -> Iterator[Row]:
     for reason_count in report.not_met.value.reasons:
         yield {"fault": reason_count.fault, "number": reason_count.count, "why": reason_count.why}
 
 
-def _failure_rows(report: RunReport) -> Iterator[Row]:
+def _uninjected_failure_rows(report: RunReport) -> Iterator[Row]:
     for failure in report.uninjected.value:
         # An error may hold a whole page of HTML.
-        error = make_one_line("; ".join(filter(None, (failure.error[:SAID], failure.before))), 2 * SAID)
+        error = make_one_line("; ".join(filter(None, (failure.error[:SAID], failure.earlier_faults_text))), 2 * SAID)
         yield {"target": make_one_line(failure.target, SAID), "number": failure.count, "error": error}
 
 
@@ -214,11 +216,6 @@ def _reliability_rows(report: RunReport) -> Iterator[Row]:
             }
 
 
-def _score_rows(score: Any, weights: Mapping[str, float]) -> Iterator[Row]:
-    for name, value in score.parts.items() if score is not None else ():
-        yield {"part": name, "weight": weights[name], "value": value}
-
-
 ROWS: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
     "outcomes": _outcome_rows,
     "impact": _impact_rows,
@@ -227,11 +224,9 @@ ROWS: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
     "amplification": _amplification_rows,
     "costs": _cost_rows,
     "delivery": _delivery_rows,
-    "unmet": _unmet_rows,
-    "failures": _failure_rows,
+    "unmet": _unmet_fault_rows,
+    "failures": _uninjected_failure_rows,
     "warnings": _warning_rows,
     "reliability": _reliability_rows,
-    "score": lambda report: _score_rows(report.reliability.value, reliability.WEIGHTS),
-    "quality": lambda report: _score_rows(report.recovery_quality.value, recovery_quality.WEIGHTS),
 }
 """Table → its rows."""

@@ -27,7 +27,7 @@ def outcome_glyph(outcome: Outcome) -> str:
     return GLYPHS.get(OUTCOMES[str(outcome)].marker, "●")
 
 
-def choose_ink(ground: str) -> str:
+def choose_text_color(ground: str) -> str:
     """Black or white, whichever is easier to read on the colour. The contrast is at least 4.58 : 1."""
     return max((LIGHT, DARK), key=lambda ink: measure_contrast(ink, ground))
 

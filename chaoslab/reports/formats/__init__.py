@@ -15,27 +15,27 @@ BEGINNING = 16
 HEADING = b"## "
 
 
-def names() -> list[str]:
+def list_formats() -> list[str]:
     """The formats that there are."""
     return sorted(file.name for file in pkgutil.iter_modules(__path__))
 
 
-def files(kind: str, contents: Contents) -> dict[str, str]:
+def render_files(kind: str, contents: Contents) -> dict[str, str]:
     """The report in this format: the text of each of its files, by its name."""
     texts: dict[str, str] = import_module(f"{__name__}.{kind}").files(contents)
     return texts
 
 
-def write_html_beside(folder: Path) -> tuple[Path, Contents]:
+def write_html_report(folder: Path) -> tuple[Path, Contents]:
     """Writes the HTML of the run in this folder into it; returns its path, and what it holds. Raises Incomplete: a
     package is not installed. LookupError: there is no run. OSError: it cannot be written."""
     run_folder = folder.resolve()
-    contents = Contents.read(str(run_folder), where=str(folder.parent / run_folder.name))
-    (path,) = write(files(HTML, contents), run_folder)
+    contents = Contents.from_run_name(str(run_folder), where=str(folder.parent / run_folder.name))
+    (path,) = write_files(render_files(HTML, contents), run_folder)
     return folder.parent / run_folder.name / path.name, contents
 
 
-def write(texts: dict[str, str], folder: Path) -> list[Path]:
+def write_files(texts: dict[str, str], folder: Path) -> list[Path]:
     """Writes the files into the folder; each is replaced as a whole. Raises OSError: one could not be written."""
     folder.mkdir(parents=True, exist_ok=True)
     return [write_file(text, folder / name) for name, text in texts.items()]
@@ -47,13 +47,13 @@ def write_file(text: str, path: Path) -> Path:
     # Half of a surrogate pair has no UTF-8, and a report with its escape is better than none.
     data = text.encode("utf-8", "backslashreplace")
     # Before the write: a wrong name must not cost the user a file.
-    check_replaceable(path, data)
+    ensure_replaceable(path, data)
     with replace_file(path) as partial_file:
         partial_file.write_bytes(data)
     return path
 
 
-def check_replaceable(path: Path, data: bytes) -> None:
+def ensure_replaceable(path: Path, data: bytes) -> None:
     """Checks that a file is not there, is empty, or begins as what shall take its place. Raises FileExistsError: it is
     something else."""
     if not path.is_file():

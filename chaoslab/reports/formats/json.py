@@ -1,7 +1,6 @@
 """A run's report as JSON. `SCHEMA` describes it; a change that is no addition gets a new number."""
 
 import json
-from functools import partial
 from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
@@ -17,7 +16,7 @@ from chaoslab.reports.contents._matrix import CellState
 from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents._tables import ROWS
 from chaoslab.reports.contents.headline import Tone
-from chaoslab.reports.text import make_visible
+from chaoslab.reports.text import escape_and_shorten
 
 FILE = "report.json"
 VERSION = 3
@@ -26,14 +25,15 @@ VERSION = 3
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
     # An NaN would make a file that no strict parser takes.
-    spelt = json.dumps(build_value(contents), ensure_ascii=False, indent=1, allow_nan=False, default=_fields_of)
+    spelt = json.dumps(
+        build_report_json(contents), ensure_ascii=False, indent=1, allow_nan=False, default=_object_to_fields
+    )
     return {FILE: spelt + "\n"}
 
 
-def build_value(contents: Contents) -> dict[str, Any]:
-    """The report as JSON values, but for what `_fields_of` makes one of."""
+def build_report_json(contents: Contents) -> dict[str, Any]:
+    """The report as JSON values, but for what `_object_to_fields` makes one of."""
     head, report = contents.headline, contents.report
-    cells = [vars(cell) for cells in contents.matrix.rows.values() for cell in cells]
     return {
         "schema": VERSION,
         "run": contents.facts,
@@ -50,12 +50,11 @@ def build_value(contents: Contents) -> dict[str, Any]:
             {"kind": harm.kind, "findings": harm.findings, "trials": harm.trials[:SHOWN]}
             for harm in contents.harms
         ],
-        # at_worst is for the words of a page.
-        "matrix": [{name: field_value for name, field_value in cell.items() if name != "at_worst"} for cell in cells],
+        "matrix": [vars(cell) for cells in contents.matrix.rows.values() for cell in cells],
         "hurt_most": contents.hurt_most,
         "figures": contents.figures,
-        # Each alone: a measure that failed leaves null, and the rest stands.
-        "tables": {name: run_guarded(partial(_list_rows, rows, report), _return_none) for name, rows in ROWS.items()},
+        # Each alone: a measure that failed leaves null, and the figures say why.
+        "tables": {name: _list_rows_or_none(rows, report) for name, rows in ROWS.items()},
         "advice": [
             {
                 **{name: getattr(item, name) for name in ("seen", "do", "size")},
@@ -65,19 +64,15 @@ def build_value(contents: Contents) -> dict[str, Any]:
             for item in contents.advice
         ],
         "trials": [_trial_data(contents, row) for row in contents.rows],
-        "left_out": {"trials": len(contents.order) - len(contents.rows), "said": contents.more},
+        "left_out": {"trials": len(contents.trials_worst_first) - len(contents.rows), "said": contents.more},
     }
 
 
-def _list_rows(rows: Any, report: RunReport) -> list[Any]:
-    return list(rows(report))
+def _list_rows_or_none(rows: Any, report: RunReport) -> list[Any] | None:
+    return run_guarded(lambda: [*rows(report)], lambda _: None)
 
 
-def _return_none(_why: str) -> None:
-    """The table of a measure that failed; the figures say why."""
-
-
-def _fields_of(source: Any) -> dict[str, Any]:
+def _object_to_fields(source: Any) -> dict[str, Any]:
     """A rate with the ends of its interval; of another dataclass its fields."""
     return (
         {"count": source.count, "total": source.total, "prompts": source.prompts, **vars(source.interval)}
@@ -90,11 +85,11 @@ def _scenario_data(rulings: Rulings | None) -> dict[str, Any] | None:
     if rulings is None:
         return None
     return {
-        "name": make_visible(rulings.scenario, NAME),
-        "asked": [make_visible(text, NAME) for text in rulings.asked],
+        "name": escape_and_shorten(rulings.scenario, NAME),
+        "asked": [escape_and_shorten(text, NAME) for text in rulings.asked],
         "trials": rulings.trials,
         "state": rulings.state,
-        "why": [make_visible(text, NAME) for text in rulings.why],
+        "why": [escape_and_shorten(text, NAME) for text in rulings.why],
     }
 
 

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents._matrix import CellState, MatrixCell
+from chaoslab.reports.contents._matrix import LEGEND
 from chaoslab.reports.contents._rows import FailureWay, TrialRow
 from chaoslab.reports.contents.headline import Tone
-from chaoslab.reports.contents.outcomes import outcome_word
-from chaoslab.reports.page import count, format_interval, format_share
+from chaoslab.reports.page import format_count, format_rate_in_percent
 from chaoslab.reports.text import make_one_line
 
 FILE = "report.md"
@@ -28,7 +27,7 @@ def files(contents: Contents) -> dict[str, str]:
     all_sections = [
         _render_verdict(contents),
         _render_harm(contents),
-        _render_matrix(contents),
+        _render_fault_matrix(contents),
         _render_figures(contents),
         _render_advice(contents),
         _render_failures(contents),
@@ -37,7 +36,7 @@ def files(contents: Contents) -> dict[str, str]:
     for number, section in enumerate(sections):
         # Whole sections alone: a table that is cut is none.
         if len(text) + len(section) > LENGTH_MAX:
-            text += f"\n{count(len(sections) - number, 'section')} left out: this report is too long.\n"
+            text += f"\n{format_count(len(sections) - number, 'section')} left out: this report is too long.\n"
             break
         text += f"\n{section}" if text else section
     return {FILE: text}
@@ -60,12 +59,12 @@ def _render_verdict(contents: Contents) -> str:
     lines = [f"## {MARKS[contents.headline.tone]} {contents.headline.said}", ""]
     lines += [f"- {point.said}" for point in contents.points]
     if worst := contents.worst:
-        story = f"**{worst.trial} {worst.word}**: {format_code(worst.in_words)}"
+        story = f"**{worst.trial} {worst.outcome_text}**: {format_code(worst.reason_text)}"
         lines.append(f"- worst: {story} {format_code(contents.replay(worst.trial))}")
     lines += [f"- hurt most: {format_code(harm_text)}" for harm_text in contents.hurt_most[:1]]
     if contents.advice:
         lines.append(f"- change first: **{contents.advice[0].do}**")
-    lines.append(f"- outcomes: {contents.outcomes_said}")
+    lines.append(f"- outcomes: {contents.outcome_counts_text}")
     lines.append("- " + " · ".join(f"{name} {format_code(text)}" for name, text in contents.facts.items()))
     lines += [f"- note: {format_code(note)}" for note in contents.report.notes]
     return "\n".join(lines) + "\n"
@@ -76,53 +75,38 @@ def _render_harm(contents: Contents) -> str:
     if not found_harms:
         return ""
     rows = [
-        [harm.said, str(harm.findings), str(len(harm.trials)), format_code(example.text), format_code(example.trial)]
+        [
+            harm.kind_text,
+            str(harm.findings),
+            str(len(harm.trials)),
+            format_code(example.text),
+            format_code(example.trial),
+        ]
         for harm in found_harms
         for example in harm.examples[:1]
     ]
     return "### Harm\n\n" + _render_table(["something was", "times", "trials", "such as", "in"], rows)
 
 
-def _render_matrix(contents: Contents) -> str:
+def _render_fault_matrix(contents: Contents) -> str:
     fault_matrix = contents.matrix
     if not fault_matrix.rows:
         return ""
     rows = [
-        [format_code(fault), *map(_format_cell, cells)] for fault, cells in [*fault_matrix.scheduled.items()][:ROWS_MAX]
+        [format_code(fault), *("<br>".join(cell.lines) for cell in cells)]
+        for fault, cells in [*fault_matrix.scheduled.items()][:ROWS_MAX]
     ]
-    hidden_count, unscheduled_count = len(fault_matrix.scheduled) - len(rows), len(fault_matrix.never)
-    unscheduled = (
-        f"{count(unscheduled_count, 'fault')} {'was' if unscheduled_count == 1 else 'were'} planned "
-        f"and never scheduled."
-    )
+    hidden_count, never = len(fault_matrix.scheduled) - len(rows), ", ".join(fault_matrix.never)
+    unscheduled = f"Planned and never scheduled: {format_code(never)}."
     if not rows:
         return f"### Faults and targets\n\n{unscheduled}\n"
-    legend = (
-        "Trials that met the fault there and no other and did not end well, of those that could be judged, with 95 % "
-        "interval; “with others”: trials that met other faults too. The word is the worst outcome. · not run; "
-        f"– not "
-        f"planned{f'; {hidden_count} more faults' if hidden_count else ''}."
-        f"{f' {unscheduled}' if unscheduled_count else ''}"
-    )
+    legend = f"{LEGEND}{f' {hidden_count} more faults.' if hidden_count else ''}"
+    legend += f" {unscheduled}" if never else ""
     return (
         "### Faults and targets\n\n"
         + _render_table(["fault", *map(format_code, fault_matrix.targets)], rows)
         + f"\n{legend}\n"
     )
-
-
-def _format_cell(cell: MatrixCell) -> str:
-    if cell.state is CellState.MET:
-        figures = (
-            f"{cell.bad.count}/{cell.bad.total} ({format_interval(cell.bad.interval)})" if cell.bad else "none judged"
-        )
-        other_text = f"<br>{cell.others} with others" if cell.others else ""
-        if other_text and cell.at_worst and cell.at_worst is not cell.worst:
-            other_text += f": {outcome_word(cell.at_worst)}"
-        figures += " with others" if cell.mixed else ""
-        worst = "failed it" if cell.refused else outcome_word(cell.worst) if cell.worst else ""
-        return f"{figures}<br>{worst}{other_text}"
-    return {CellState.UNMET: "not witnessed", CellState.NOT_RUN: "·", CellState.NOT_PLANNED: "–"}[cell.state]
 
 
 def _render_figures(contents: Contents) -> str:
@@ -137,7 +121,7 @@ def _render_figures(contents: Contents) -> str:
 
 def _render_advice(contents: Contents) -> str:
     lines = [
-        f"- {format_code(item.seen)} ({format_share(item.size)}) **{item.do}** See "
+        f"- {format_code(item.seen)} ({format_rate_in_percent(item.size)}) **{item.do}** See "
         f"{format_code(contents.replay(item.trials[0]))}"
         for item in contents.advice
     ]
@@ -145,24 +129,24 @@ def _render_advice(contents: Contents) -> str:
 
 
 def _render_failures(contents: Contents) -> str:
-    failure_ways = contents.ways
+    failure_ways = contents.failure_ways
     if not failure_ways:
         return ""
     lines = ["### Trials that did not end well, could not do all or prove nothing", ""]
-    first = contents.rows_of(way.trials[0] for way in failure_ways[:WAYS_MAX])
+    first = contents.build_rows_for(failure_way.trials[0] for failure_way in failure_ways[:WAYS_MAX])
     # not strict: the ways beyond WAYS_MAX have no row.
-    for way, row in zip(failure_ways, first, strict=False):
-        lines += _render_way(contents, way, row)
-    if hidden_count := sum(len(way.trials) for way in failure_ways[WAYS_MAX:]):
+    for failure_way, row in zip(failure_ways, first, strict=False):
+        lines += _render_failure_way(contents, failure_way, row)
+    if hidden_count := sum(len(failure_way.trials) for failure_way in failure_ways[WAYS_MAX:]):
         show_command = f"{contents.program} show {contents.quoted} --failed"
-        lines.append(f"… and {count(hidden_count, 'more trial')}: {format_code(show_command)}")
+        lines.append(f"… and {format_count(hidden_count, 'more trial')}: {format_code(show_command)}")
     return "\n".join(lines) + "\n"
 
 
-def _render_way(contents: Contents, way: FailureWay, row: TrialRow) -> Iterable[str]:
+def _render_failure_way(contents: Contents, failure_way: FailureWay, row: TrialRow) -> Iterable[str]:
     """The trials that ended alike; faults, evidence and the command are those of the first."""
-    yield f"- **{way.head}**: {format_code(way.why)}{way.named}"
-    trial_prefix = f"{row.trial} " if way.trials[1:] else ""
+    yield f"- **{failure_way.heading}**: {format_code(failure_way.why)}{failure_way.examples_text}"
+    trial_prefix = f"{row.trial} " if failure_way.trials[1:] else ""
     if row.met:
         yield f"  - {trial_prefix}met {', '.join(format_code(f'{fault} on {target}') for fault, target in row.met)}"
     for finding in row.evidence:

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from chaoslab.base import registry
 from chaoslab.seams.functions import code_swap
-from chaoslab.seams.functions.inside import enclosed as enclosed
-from chaoslab.seams.functions.inside import function_in, own_name, unasked_parameters
+from chaoslab.seams.functions.inside import find_enclosed_function as find_enclosed_function
+from chaoslab.seams.functions.inside import find_held_function, find_unpassed_parameters, get_tool_name
 from chaoslab.seams.functions.references import References
 from chaoslab.seams.functions.seam import Wrapping
 
@@ -50,28 +50,28 @@ class Adapter:
         functions, visible = self.functions(tool), self.parameters(tool)
         if visible is None:
             # Without a schema the annotations tell, by the names of the frameworks' classes.
-            return frozenset().union(*map(unasked_parameters, functions))
-        return frozenset(name for function in functions for name in _parameters(function)).difference(visible)
+            return frozenset().union(*map(find_unpassed_parameters, functions))
+        return frozenset(name for function in functions for name in _list_parameters(function)).difference(visible)
 
     @contextmanager
     def swapped(self, tool: Any, wrapping: Wrapping) -> Iterator[None]:
         """A context in which calls of the tool go through the seam, which turns them into exchanges and back. Raises
         TypeError: a function of it cannot be swapped."""
         functions, name, hidden = self.functions(tool), self.name(tool), self.hidden(tool)
-        inner = [code_swap.find_innermost(function) for function in functions]
+        inner = [code_swap.find_inner_function(function) for function in functions]
         if len({id(form) for form in inner}) == len(functions):  # else two forms decorate one function
             functions = inner
         with ExitStack() as stack:
             for function in functions:
 
-                def stand_in(real: Callable[..., Any]) -> Callable[..., Any]:
-                    lead = wrapping.stand_in(name, real, hidden)
-                    return lead if len(functions) == 1 else _unwrap_once(tool, real, lead)
+                def make_stand_in(real: Callable[..., Any]) -> Callable[..., Any]:
+                    lead = wrapping.make_stand_in(name, real, hidden)
+                    return lead if len(functions) == 1 else _let_inner_calls_through(tool, real, lead)
 
                 if code_swap.can_swap(function):
-                    stack.enter_context(code_swap.swap_code(function, stand_in))
+                    stack.enter_context(code_swap.swap_code(function, make_stand_in))
                 # A function without code of its own is sought where the tool holds it, and has to be found there.
-                elif not stack.enter_context(References([tool], [(function, stand_in(function))])).count[0]:
+                elif not stack.enter_context(References([tool], [(function, make_stand_in(function))])).count[0]:
                     raise TypeError(
                         f"{self.tools} '{name}' calls {function!r}, which cannot be watched: give it a function in "
                         "Python that calls this one"
@@ -96,51 +96,51 @@ class Adapter:
 
 
 @cache
-def adapters() -> tuple[Adapter, ...]:
+def load_adapters() -> tuple[Adapter, ...]:
     """All adapters. The cache is cleared when a run begins, so one that was installed meanwhile is found. Raises
     BrokenPlugin: one of another package cannot be loaded; the line names the package."""
-    return tuple(map(_loaded, registry.names(GROUP)))
+    return tuple(map(_load_adapter, registry.list_plugins(GROUP)))
 
 
-def _loaded(name: str) -> Adapter:
-    kind = registry.load(GROUP, name)
+def _load_adapter(name: str) -> Adapter:
+    kind = registry.load_plugin(GROUP, name)
     if not (isinstance(kind, type) and issubclass(kind, Adapter)):
-        raise registry.broken_plugin(GROUP, name, "it is no Adapter")
+        raise registry.make_broken_plugin(GROUP, name, "it is no Adapter")
     return kind()
 
 
-def adapter_of_tool(thing: Any) -> Adapter | None:
+def find_tool_adapter(thing: Any) -> Adapter | None:
     """The adapter that recognises this tool, if any. An object of no known framework has the one function in it."""
     # A framework's own object first: its adapter knows names and schemas that an object's attributes do not tell.
-    match = next((adapter for adapter in adapters() if adapter.recognises(thing)), None)
-    return match or (_OBJECT if function_in(thing) is not None else None)
+    match = next((adapter for adapter in load_adapters() if adapter.recognises(thing)), None)
+    return match or (_OBJECT if find_held_function(thing) is not None else None)
 
 
 class _Object(Adapter):
-    """Any object that holds its one function; see `function_in`."""
+    """Any object that holds its one function; see `find_held_function`."""
 
     tools = "the object"
 
     def name(self, tool: Any) -> str:
-        return own_name(tool) or str(getattr(function_in(tool), "__name__", type(tool).__name__))
+        return get_tool_name(tool) or str(getattr(find_held_function(tool), "__name__", type(tool).__name__))
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
-        function = function_in(tool)
+        function = find_held_function(tool)
         return [] if function is None else [function]
 
 
 _OBJECT = _Object()
 
 
-def adapter_of_agent(thing: Any) -> Adapter | None:
+def find_agent_adapter(thing: Any) -> Adapter | None:
     """The adapter whose framework this agent is of, if any."""
-    return next((adapter for adapter in adapters() if adapter.is_agent(thing)), None)
+    return next((adapter for adapter in load_adapters() if adapter.is_agent(thing)), None)
 
 
-def answer_of(answer: Any) -> Any:
+def extract_answer(answer: Any) -> Any:
     """The plain answer in what an agent returned."""
     # An answer may be one framework's in another's.
-    for adapter in adapters():
+    for adapter in load_adapters():
         answer = adapter.answer(answer)
     return answer
 
@@ -159,7 +159,7 @@ def of_schema(schema: Any) -> set[str] | None:
     return set(properties) if isinstance(properties, Mapping) else None
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
+def _list_parameters(function: Callable[..., Any]) -> list[str]:
     """The names of the parameters, without `*args` and `**kwargs`."""
     return [
         name
@@ -172,37 +172,37 @@ _inside: ContextVar[tuple[int, ...]] = ContextVar("inside", default=())
 """The tools being called in this context: an async form that ends in its tool's sync one is one call."""
 
 
-def _unwrap_once(tool: Any, real: Callable[..., Any], lead: Callable[..., Any]) -> Callable[..., Any]:
-    """A stand-in that leaves calls from within the tool to the function itself."""
+def _let_inner_calls_through(tool: Any, real: Callable[..., Any], lead: Callable[..., Any]) -> Callable[..., Any]:
+    """A fake that leaves calls from within the tool to the function itself."""
 
-    def begin() -> Any:
+    def mark_inside_tool() -> Any:
         return _inside.set((*_inside.get(), id(tool)))
 
     @wraps(real)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call_stand_in_or_real(*args: Any, **kwargs: Any) -> Any:
         if id(tool) in _inside.get():
             return real(*args, **kwargs)
-        token = begin()
+        token = mark_inside_tool()
         try:
             return lead(*args, **kwargs)
         finally:
             _inside.reset(token)
 
     @wraps(real)
-    async def call_async(*args: Any, **kwargs: Any) -> Any:
+    async def call_stand_in_or_real_async(*args: Any, **kwargs: Any) -> Any:
         if id(tool) in _inside.get():
             return await real(*args, **kwargs)
-        token = begin()
+        token = mark_inside_tool()
         try:
             return await lead(*args, **kwargs)
         finally:
             _inside.reset(token)
 
     # Both wrappers, as a sync call led through a coroutine makes a RuntimeError of a StopIteration.
-    return call_async if inspect.iscoroutinefunction(real) else call
+    return call_stand_in_or_real_async if inspect.iscoroutinefunction(real) else call_stand_in_or_real
 
 
-def describe_kinds(first: str, kinds: Iterable[str]) -> str:
+def describe_accepted_kinds(first: str, kinds: Iterable[str]) -> str:
     """The kinds of objects that are taken, as in "a function, or a LangChain tool"."""
     names: Sequence[str] = [kind for kind in kinds if kind]
     return ", or ".join([first, *names])

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from chaoslab.seams.adapters import Adapter, enclosed, is_a, of_schema
+from chaoslab.seams.adapters import Adapter, find_enclosed_function, is_a, of_schema
 
 
 class Ag2(Adapter):
@@ -18,7 +18,11 @@ class Ag2(Adapter):
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
         call = tool.model.call
         # AG2 puts its own functions around the user's.
-        return [enclosed(call) or inspect.unwrap(call)] if str(call.__module__).startswith("ag2.") else [call]
+        return (
+            [find_enclosed_function(call) or inspect.unwrap(call)]
+            if str(call.__module__).startswith("ag2.")
+            else [call]
+        )
 
     def parameters(self, tool: Any) -> Collection[str] | None:
         return of_schema(tool.schema.function.parameters)

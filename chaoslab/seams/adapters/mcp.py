@@ -17,7 +17,7 @@ from chaoslab.seams.functions.seam import Wrapping
 from chaoslab.seams.functions.wrapped import Returned
 from chaoslab.seams.protocols import mcp
 
-# The parameter of a stand-in that holds what is no argument. No tool has one of this name.
+# The parameter of a fake that holds what is no argument. No tool has one of this name.
 HIDDEN = "\0lab"
 Listed = WeakKeyDictionary[Any, dict[str, Any]]
 """The tools of each session's list, by name, as the server describes them."""
@@ -43,11 +43,11 @@ def mcp_tool(name: str) -> McpTool:
     if not isinstance(name, str) or not name:
         raise TypeError(f"mcp_tool was given {name!r}: it should be the tool's name, as in 'refund'")
     # Here, so that a missing SDK is told where the tool is named and not in the middle of a trial.
-    _session()
+    _import_session_class()
     return McpTool(name)
 
 
-def read_by_clients(reads: Iterable[Any]) -> list[str]:
+def list_read_tool_names(reads: Iterable[Any]) -> list[str]:
     """The names of tools that `mcp_tool` made, among the functions that only read."""
     return [tool.name for tool in reads if isinstance(tool, McpTool)]
 
@@ -62,7 +62,7 @@ class Mcp(Adapter):
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
         # Of a session the class's method: sessions are made while the agent runs.
-        return [_session().call_tool if isinstance(tool, McpTool) else tool.fn]
+        return [_import_session_class().call_tool if isinstance(tool, McpTool) else tool.fn]
 
     def parameters(self, tool: Any) -> Collection[str] | None:
         return None if isinstance(tool, McpTool) else of_schema(tool.parameters)
@@ -79,14 +79,14 @@ class Mcp(Adapter):
             return
         # Weak, as a session may end before its trial.
         listed: Listed = WeakKeyDictionary()
-        session = _session()
+        session = _import_session_class()
         if tool.name == mcp.LIST:
-            with code_swap.swap_code(session.list_tools, lambda real: _lead_listing(wrapping, real)):
+            with code_swap.swap_code(session.list_tools, lambda real: _wrap_list_tools_as_tool(wrapping, real)):
                 yield
             return
         with (
-            code_swap.swap_code(session.list_tools, lambda real: _wrap_listing(listed, real)),
-            code_swap.swap_code(session.call_tool, lambda real: _wrap_session_call(wrapping, tool.name, real, listed)),
+            code_swap.swap_code(session.list_tools, lambda real: _wrap_list_tools(listed, real)),
+            code_swap.swap_code(session.call_tool, lambda real: _wrap_call_tool(wrapping, tool.name, real, listed)),
         ):
             yield
 
@@ -94,15 +94,15 @@ class Mcp(Adapter):
         return False if isinstance(tool, McpTool) else super().is_async_only(tool)
 
 
-def _session() -> Any:
+def _import_session_class() -> Any:
     try:
         return importlib.import_module("mcp.client.session").ClientSession
     except ImportError:
         raise ImportError("mcp_tool needs the MCP SDK, which is not installed: pip install mcp") from None
 
 
-def _wrap_listing(listed: Listed, real: Callable[..., Any]) -> Callable[..., Any]:
-    """The stand-in of `ClientSession.list_tools`, which keeps what a session's list says of each tool."""
+def _wrap_list_tools(listed: Listed, real: Callable[..., Any]) -> Callable[..., Any]:
+    """The fake of `ClientSession.list_tools`, which keeps what a session's list says of each tool."""
 
     async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:
         listing = await real(session, *args, **kwargs)
@@ -113,18 +113,18 @@ def _wrap_listing(listed: Listed, real: Callable[..., Any]) -> Callable[..., Any
     return list_tools
 
 
-def _lead_listing(wrapping: Wrapping, real: Callable[..., Any]) -> Callable[..., Any]:
-    """The stand-in of `ClientSession.list_tools` if the list itself is a tool of the trial's."""
+def _wrap_list_tools_as_tool(wrapping: Wrapping, real: Callable[..., Any]) -> Callable[..., Any]:
+    """The fake of `ClientSession.list_tools` if the list itself is a tool of the trial's."""
 
-    async def call(**arguments: Any) -> Any:
+    async def list_real_tools(**arguments: Any) -> Any:
         session, args, kwargs, cursor = arguments.pop(HIDDEN)
         if cursor and not arguments:  # a fault has left it out
             return await real(session)
         return await real(session, *args, **kwargs)
 
     reading = replace(wrapping, effect=False)
-    lead = reading.stand_in(
-        mcp.LIST, call, frozenset({HIDDEN}), errors=McpErrors({}, _make_refusal), returned=ListReturned
+    lead = reading.make_stand_in(
+        mcp.LIST, list_real_tools, frozenset({HIDDEN}), errors=McpErrors({}, _make_error_result), returned=ListReturned
     )
 
     async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:
@@ -136,25 +136,25 @@ def _lead_listing(wrapping: Wrapping, real: Callable[..., Any]) -> Callable[...,
     return list_tools
 
 
-def _wrap_session_call(wrapping: Wrapping, name: str, real: Callable[..., Any], listed: Listed) -> Callable[..., Any]:
-    """The stand-in of `ClientSession.call_tool`: calls of the tool go through the seam, all others as before. A result
+def _wrap_call_tool(wrapping: Wrapping, name: str, real: Callable[..., Any], listed: Listed) -> Callable[..., Any]:
+    """The fake of `ClientSession.call_tool`: calls of the tool go through the seam, all others as before. A result
     that a fault has changed is checked as the session checks a server's."""
 
-    async def call(**arguments: Any) -> Any:
+    async def call_real_tool(**arguments: Any) -> Any:
         session, rest, results = arguments.pop(HIDDEN)
         # Kept, to tell the server's own result from one that a fault has made.
         results.append(await real(session, name, arguments, **rest))
         return results[-1]
 
-    hidden, errors = frozenset({HIDDEN}), McpErrors({}, _make_refusal)
+    hidden, errors = frozenset({HIDDEN}), McpErrors({}, _make_error_result)
 
-    def schema() -> Any:
+    def find_output_schema() -> Any:
         # Of any session's list: the schema is the tool's.
         return next((tools[name].get("outputSchema") for tools in listed.values() if name in tools), None)
 
-    form = ResultForm(McpReturned, schema)
-    lead = wrapping.stand_in(name, call, hidden, errors=errors, returned=form, served=True)
-    reading = replace(wrapping, effect=False).stand_in(name, call, hidden, errors=errors, returned=form)
+    form = ResultForm(McpReturned, find_output_schema)
+    lead = wrapping.make_stand_in(name, call_real_tool, hidden, errors=errors, returned=form, served=True)
+    reading = replace(wrapping, effect=False).make_stand_in(name, call_real_tool, hidden, errors=errors, returned=form)
 
     async def call_tool(session: Any, *args: Any, **kwargs: Any) -> Any:
         # By name, as the session's parameters are in all versions of the SDK.
@@ -165,9 +165,9 @@ def _wrap_session_call(wrapping: Wrapping, name: str, real: Callable[..., Any], 
             return await real(session, *args, **kwargs)
         del rest["name"]
         arguments, results = rest.pop("arguments", None) or {}, list[Any]()
-        function = reading if mcp.only_reads(listed.get(session, {}).get(name)) else lead
+        function = reading if mcp.is_read_only_tool(listed.get(session, {}).get(name)) else lead
         result = await function(**{**arguments, HIDDEN: (session, rest, results)})
-        if not any(returned is result for returned in results) and isinstance(result, _types().CallToolResult):
+        if not any(returned is result for returned in results) and isinstance(result, _import_types().CallToolResult):
             # checks a result by the tool's output schema, as the session does
             # Private in some versions; a changed result that the session would refuse must be refused here too.
             check = getattr(session, "validate_tool_result", None) or getattr(session, "_validate_tool_result", None)
@@ -187,11 +187,11 @@ class McpReturned(ToolResult):
         self.__dict__["result"] = result
 
     @classmethod
-    def of_data(cls, data: Mapping[str, Any], schema: Any = None) -> McpReturned:
+    def from_data(cls, data: Mapping[str, Any], schema: Any = None) -> McpReturned:
         return cls(_make_result(data), schema)
 
     @property
-    def native(self) -> Any:
+    def native_result(self) -> Any:
         return self.__dict__["result"]
 
 
@@ -205,23 +205,23 @@ class ListReturned(Returned):
         self.__dict__["result"] = result
 
     @property
-    def native(self) -> Any:
+    def native_result(self) -> Any:
         return self.__dict__["result"]
 
     def with_value(self, value: Any) -> ListReturned:
-        data = self.native.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return ListReturned(type(self.native).model_validate(mcp.change_listing(data, value)))
+        data = self.native_result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return ListReturned(type(self.native_result).model_validate(mcp.replace_listed_tools(data, value)))
 
 
 class McpErrors(NativeErrors):
     """The way in which an MCP client learns of a fault: an error of the protocol, or a result that says it is one."""
 
-    def failed(self, name: str, kind: str) -> Exception:
+    def make_failure(self, name: str, kind: str) -> Exception:
         description = KINDS.get(kind, (OSError, kind))[1]
         code = TIMED_OUT if kind == "timed_out" else CLOSED
         # The SDK words the end of a connection so, whatever the tool.
         message = f"{name}: {description}" if code == TIMED_OUT else "Connection closed"
-        exceptions, types = importlib.import_module("mcp.shared.exceptions"), _types()
+        exceptions, types = importlib.import_module("mcp.shared.exceptions"), _import_types()
         # Its name changed with version 2.
         if hasattr(exceptions, "MCPError"):
             error: Exception = exceptions.MCPError(code, message)
@@ -229,17 +229,17 @@ class McpErrors(NativeErrors):
             error = exceptions.McpError(types.ErrorData(code=code, message=message))
         return error
 
-    def text(self, content: str) -> Any:
+    def make_text_reply(self, content: str) -> Any:
         return _make_result(mcp.make_text_result(content))
 
 
-def _make_refusal(name: str, status: int, message: str) -> Any:
+def _make_error_result(name: str, status: int, message: str) -> Any:
     return _make_result(mcp.make_error_result(name, f"{status} {message}"))
 
 
 def _make_result(data: Mapping[str, Any]) -> Any:
-    return _types().CallToolResult.model_validate(data)
+    return _import_types().CallToolResult.model_validate(data)
 
 
-def _types() -> Any:
+def _import_types() -> Any:
     return importlib.import_module("mcp.types")

@@ -10,7 +10,7 @@ from functools import partial
 from types import FunctionType, MethodType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from chaoslab.seams.functions.references import is_installed
+from chaoslab.seams.functions.references import is_library_module
 
 # The attributes in which tool objects keep their function; the first is that of Python's own decorators.
 WAYS = ("__wrapped__", "fn", "func", "method", "function", "_fn", "_func", "_method", "_function")
@@ -20,60 +20,62 @@ DEPTH = 4
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 
-def enclosed(function: Any, depth: int = DEPTH) -> Callable[..., Any] | None:
+def find_enclosed_function(function: Any, depth: int = DEPTH) -> Callable[..., Any] | None:
     """The user's function around which a framework has put `function`: the nearest one that a closure of it holds and
     that is of another package; None if there is none."""
     unwrapped: Callable[..., Any] = inspect.unwrap(function)
     if unwrapped is not function:
         return unwrapped
-    package, near = _top_package(function), list(_list_closed_over(function))
+    package, near = _top_package(function), list(_list_closure_functions(function))
     for candidate_function in near:
         if _top_package(candidate_function) != package:
             inner: Callable[..., Any] = inspect.unwrap(candidate_function)
             return inner
-    deeper = (enclosed(candidate_function, depth - 1) for candidate_function in near if depth)
+    deeper = (find_enclosed_function(candidate_function, depth - 1) for candidate_function in near if depth)
     return next((candidate_function for candidate_function in deeper if candidate_function is not None), None)
 
 
-def is_object(thing: Any) -> bool:
+def is_plain_object(thing: Any) -> bool:
     """True if it is neither a function of any kind, a partial nor a class."""
     return not (inspect.isroutine(thing) or isinstance(thing, partial | type))
 
 
-def function_in(thing: Any, depth: int = DEPTH) -> Callable[..., Any] | None:
+def find_held_function(thing: Any, depth: int = DEPTH) -> Callable[..., Any] | None:
     """The one function that an object calls when it is called or run: the one in an attribute of `WAYS`, else the only
     one that its `__call__` closes over; None if there is none such."""
-    if not is_object(thing) or not depth:
+    if not is_plain_object(thing) or not depth:
         return None
     for name in WAYS:
-        value = _value(thing, name)
+        value = _read_attribute(thing, name)
         if value is None or isinstance(value, type) or not callable(value):
             continue
-        if is_object(value):
-            value = function_in(value, depth - 1) or value
-        elif is_installed(str(getattr(value, "__module__", ""))):
-            value = enclosed(value) or value
+        if is_plain_object(value):
+            value = find_held_function(value, depth - 1) or value
+        elif is_library_module(str(getattr(value, "__module__", ""))):
+            value = find_enclosed_function(value) or value
         function: Callable[..., Any] = value
         return function
     call = getattr(type(thing), "__call__", None)  # noqa: B004 - the class's own, as Python calls it
-    enclosed_functions = [candidate for candidate in _list_closed_over(call) if not is_installed(candidate.__module__)]
+    enclosed_functions = [
+        candidate for candidate in _list_closure_functions(call) if not is_library_module(candidate.__module__)
+    ]
     return enclosed_functions[0] if len(enclosed_functions) == 1 else None
 
 
-def own_name(thing: Any) -> str:
+def get_tool_name(thing: Any) -> str:
     """The name that an object has for itself as a tool; empty if it has none."""
-    names = (_value(thing, attribute) for attribute in ("name", "__name__"))
+    names = (_read_attribute(thing, attribute) for attribute in ("name", "__name__"))
     return next((name for name in names if isinstance(name, str) and _NAME.fullmatch(name)), "")
 
 
-def ways_in(thing: Any) -> list[str]:
+def list_entry_methods(thing: Any) -> list[str]:
     """The attributes of an object whose function its framework may call in place of `__call__`; empty if `__call__` is
     the user's own and there is no other way in."""
     kind = thing if isinstance(thing, type) else type(thing)
     attributes = [
         name
         for name, value in ({} if kind is thing else getattr(thing, "__dict__", {})).items()
-        if isinstance(value, FunctionType | MethodType) and not is_installed(value.__module__)
+        if isinstance(value, FunctionType | MethodType) and not is_library_module(value.__module__)
     ]
     methods = [
         name
@@ -83,13 +85,13 @@ def ways_in(thing: Any) -> list[str]:
     call = getattr(kind, "__call__", None)  # noqa: B004 - the class's own, as Python calls it
     foreign = (
         type(call) is FunctionType
-        and is_installed(call.__module__)
+        and is_library_module(call.__module__)
         and _top_package(call) not in sys.stdlib_module_names
     )
     return [*attributes, *methods] or ["__call__"] * foreign
 
 
-def _value(thing: Any, name: str) -> Any:
+def _read_attribute(thing: Any, name: str) -> Any:
     """The attribute's value; None if it is one that `__getattr__` makes up, or cannot be read."""
     try:
         # Static first: `__getattr__` of a mock makes up any attribute.
@@ -99,7 +101,7 @@ def _value(thing: Any, name: str) -> Any:
         return None
 
 
-def _list_closed_over(function: Any) -> Iterator[FunctionType]:
+def _list_closure_functions(function: Any) -> Iterator[FunctionType]:
     for cell in getattr(function, "__closure__", None) or ():
         try:
             value = cell.cell_contents
@@ -135,7 +137,7 @@ TYPES = {
 _NAME_IN_TEXT = re.compile(r"[A-Za-z_][\w.]*")
 
 
-def injected_parameters(function: Callable[..., Any]) -> frozenset[str]:
+def find_injected_parameters(function: Callable[..., Any]) -> frozenset[str]:
     """The names of the function's parameters that its framework fills in."""
     try:
         parameters = inspect.signature(function).parameters
@@ -144,16 +146,16 @@ def injected_parameters(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(
         name
         for name, parameter in parameters.items()
-        if _is_injected(_evaluate_annotation(function, parameter.annotation))
+        if _is_injected_annotation(_evaluate_annotation(function, parameter.annotation))
     )
 
 
-def unasked_parameters(function: Any) -> frozenset[str]:
+def find_unpassed_parameters(function: Any) -> frozenset[str]:
     """The parameters that a caller does not pass: those that a framework injects, and the object of a method."""
-    return injected_parameters(function) | receiver_parameter(function)
+    return find_injected_parameters(function) | find_self_parameter(function)
 
 
-def receiver_parameter(function: Any) -> frozenset[str]:
+def find_self_parameter(function: Any) -> frozenset[str]:
     """The object parameter of a method that is given by its class, as in `Shop.order`."""
     path = getattr(function, "__qualname__", "").split(".")
     # A function within a function is no method.
@@ -181,7 +183,7 @@ def _evaluate_annotation(function: Callable[..., Any], annotation: Any) -> Any:
         return annotation
 
 
-def _is_injected(annotation: Any) -> bool:
+def _is_injected_annotation(annotation: Any) -> bool:
     if isinstance(annotation, str):
         # the same for an annotation's text
         names = [path.rpartition(".")[2] for path in _NAME_IN_TEXT.findall(annotation)]
@@ -190,14 +192,14 @@ def _is_injected(annotation: Any) -> bool:
     origin = get_origin(annotation)
     if origin is Annotated:
         inner, *markers = get_args(annotation)
-        return _is_injected(inner) or any(map(_is_marker, markers))
+        return _is_injected_annotation(inner) or any(map(_is_injection_marker, markers))
     if origin in (Union, UnionType):
-        return any(map(_is_injected, get_args(annotation)))
+        return any(map(_is_injected_annotation, get_args(annotation)))
     kind = origin or annotation
     return isinstance(kind, type) and any(_is_framework_type(base.__name__, base.__module__) for base in kind.__mro__)
 
 
-def _is_marker(marker: Any) -> bool:
+def _is_injection_marker(marker: Any) -> bool:
     kind = marker if isinstance(marker, type) else type(marker)
     return any(base.__name__.startswith(MARKER) for base in kind.__mro__)
 

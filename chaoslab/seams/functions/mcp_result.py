@@ -20,48 +20,48 @@ class LaterResult(dict[str, Any]):
 
 class ToolResult(Returned):
     """A tool's result. Its value is the structured content, else the text or the JSON in it. `data` is the result in
-    JSON; `native` is what the caller gets. `schema`: the tool's output schema, if it is known."""
+    JSON; `native_result` is what the caller gets. `schema`: the tool's output schema, if it is known."""
 
     enveloped = True
 
     def __init__(self, data: Mapping[str, Any], schema: Any = None) -> None:
-        super().__init__(mcp.result_value(data))
-        is_result = mcp.is_result(data)
+        super().__init__(mcp.get_result_value(data))
+        is_result = mcp.is_tool_result(data)
         # A question to the client, or a task that was accepted, has no value yet.
         if not is_result:
             self.__dict__["value"] = None
         self.__dict__.update(data=data, ok=not data.get("isError"), done=is_result, schema=schema)
 
     @classmethod
-    def of_data(cls, data: Mapping[str, Any], schema: Any = None) -> ToolResult:
+    def from_data(cls, data: Mapping[str, Any], schema: Any = None) -> ToolResult:
         """The result of this JSON."""
         return cls(data, schema)
 
     @classmethod
-    def made_of(cls, value: Any) -> ToolResult:
-        return cls.of_data(mcp.make_result(value))
+    def make_from_value(cls, value: Any) -> ToolResult:
+        return cls.from_data(mcp.make_tool_result(value))
 
     @property
-    def native(self) -> Any:
+    def native_result(self) -> Any:
         return self.__dict__["data"]
 
     def after_line(self, line: str) -> ToolResult:
-        return self.of_data(LaterResult(self.__dict__["data"], line), self.__dict__["schema"])
+        return self.from_data(LaterResult(self.__dict__["data"], line), self.__dict__["schema"])
 
     @property
     def error_words(self) -> str:
         return str(self.value)
 
     def with_value(self, value: Any) -> ToolResult:
-        return self.of_data(mcp.change_result(self.__dict__["data"], value), self.__dict__["schema"])
+        return self.from_data(mcp.replace_result_value(self.__dict__["data"], value), self.__dict__["schema"])
 
     def in_form(self, value: Any) -> ToolResult:
-        fitted = mcp.fit_value(value, self.value, self.__dict__["schema"])
+        fitted = mcp.fit_value_to_schema(value, self.value, self.__dict__["schema"])
         return self if fitted == self.value else self.with_value(fitted)
 
     def same_as(self, other: Any) -> bool:
         # By the whole message: a value may be equal under another error flag.
-        return isinstance(other, ToolResult) and bool(other.native == self.native)
+        return isinstance(other, ToolResult) and bool(other.native_result == self.native_result)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ResultForm:
     def __call__(self, result: Any) -> ToolResult:
         return self.of(result, self.schema())
 
-    def made_of(self, value: Any) -> ToolResult:
+    def make_from_value(self, value: Any) -> ToolResult:
         """The result that the tool would give for a value of the lab's own."""
         schema = self.schema()
-        return self.of.of_data(mcp.make_result(value, schema), schema)
+        return self.of.from_data(mcp.make_tool_result(value, schema), schema)

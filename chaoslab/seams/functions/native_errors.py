@@ -16,7 +16,7 @@ from subprocess import CalledProcessError, TimeoutExpired
 from types import SimpleNamespace
 from typing import Any
 
-from chaoslab.base.boundary import let_through
+from chaoslab.base.boundary import reraise_unless_foreign
 
 KINDS: dict[str, tuple[Callable[[str], OSError], str]] = {
     "timed_out": (TimeoutError, "no answer within its deadline"),
@@ -50,14 +50,14 @@ class ToolError(RuntimeError):
         return ToolError, (self.status, self.message)
 
 
-def mark_of_fault(error: Exception, calls: int) -> Exception:
+def mark_as_fault(error: Exception, calls: int) -> Exception:
     """The exception, with a mark that a fault is its cause. `calls`: the trial's calls so far."""
     with suppress(AttributeError):  # a class of the user's without a dict
         error.__dict__[_MARK] = calls
     return error
 
 
-def is_of_fault(error: BaseException | None, calls: int) -> bool:
+def is_caused_by_fault(error: BaseException | None, calls: int) -> bool:
     """True if an exception is that of a fault which was met after this number of calls, or came of it."""
     ids: set[int] = set()
     while error is not None and id(error) not in ids:
@@ -73,7 +73,7 @@ def is_of_fault(error: BaseException | None, calls: int) -> bool:
 _MARK = "_chaoslab_fault"
 
 
-def _tool_error(_: str, status: int, message: str) -> Exception:
+def _make_tool_error(_: str, status: int, message: str) -> Exception:
     return ToolError(status, message)
 
 
@@ -82,19 +82,19 @@ class NativeErrors:
     """The exceptions of one tool. A kind that `failures` lacks is Python's own."""
 
     failures: Mapping[str, Failed]
-    refused: Refused = _tool_error
+    refused: Refused = _make_tool_error
 
-    def failed(self, name: str, kind: str) -> Exception:
+    def make_failure(self, name: str, kind: str) -> Exception:
         """The exception for a call that got no reply."""
         python, description = KINDS.get(kind, (OSError, kind))
         return self.failures.get(kind, python)(f"{name}: {description}")
 
-    def text(self, said: str) -> Any:
+    def make_text_reply(self, said: str) -> Any:
         """The value for a reply that is not the tool's own but a text; None for an empty one."""
         return said or None
 
 
-def fail_by_machine(name: str, kind: str, deadline_s: float) -> Exception | None:
+def make_system_error(name: str, kind: str, deadline_s: float) -> Exception | None:
     """The system's own exception for a failure of a file or a command; None for any other. `deadline_s`: the time that
     the call had."""
     word, _, code = kind.partition(" ")
@@ -114,7 +114,7 @@ PYTHON = NativeErrors({})
 """Python's own exceptions, and `ToolError`."""
 
 
-def errors_of_tool(raises: Any, name: str) -> NativeErrors:
+def choose_tool_errors(raises: Any, name: str) -> NativeErrors:
     """The exceptions that a user asked for with `raises=`, for the tool of this name. `raises` is the name of a
     library, classes by kind of failure, or one of these two by tool; None is Python's own. Raises LookupError: no
     such library or kind. ImportError: it is not installed. TypeError: it is something else, or a class makes no
@@ -132,32 +132,32 @@ def errors_of_tool(raises: Any, name: str) -> NativeErrors:
         except ImportError:
             raise ImportError(f"{option} is '{raises}', which is not installed") from None
     if isinstance(raises, Mapping):
-        return _errors_of_classes(raises, option)
+        return _build_class_errors(raises, option)
     raise TypeError(
         f"{option} is {raises!r}: it should be a library's name, as in 'httpx', or classes by kind of failure"
     )
 
 
-def _errors_of_classes(classes: Mapping[str, Any], option: str) -> NativeErrors:
+def _build_class_errors(classes: Mapping[str, Any], option: str) -> NativeErrors:
     for kind, make in classes.items():
         if kind not in (*KINDS, STATUS):
             raise LookupError(f"{option} has '{kind}': it should be one of {', '.join((*KINDS, STATUS))}")
-        _check_class(make, f"{option} for {kind}")
+        _check_exception_class(make, f"{option} for {kind}")
     failures = {kind: make for kind, make in classes.items() if kind != STATUS}
     refused = classes.get(STATUS)
-    return NativeErrors(failures) if refused is None else NativeErrors(failures, partial(_in_words, refused))
+    return NativeErrors(failures) if refused is None else NativeErrors(failures, partial(_make_status_error, refused))
 
 
-def _in_words(make: Failed, name: str, status: int, message: str) -> Exception:
+def _make_status_error(make: Failed, name: str, status: int, message: str) -> Exception:
     return make(f"{name}: {status} {message}")
 
 
-def _check_class(make: Any, option: str) -> None:
+def _check_exception_class(make: Any, option: str) -> None:
     try:
         # Called once now, since it would else fail in the middle of a trial.
         fits = isinstance(make("text"), Exception)
     except BaseException as error:  # noqa: BLE001 - a class's own code may raise anything
-        let_through(error)
+        reraise_unless_foreign(error)
         fits = False
     if not fits:
         raise TypeError(
@@ -169,11 +169,11 @@ def _check_class(make: Any, option: str) -> None:
 
 
 # With request and response, as handlers ask for them.
-def _errors_of_httpx(name: str) -> NativeErrors:
+def _build_httpx_errors(name: str) -> NativeErrors:
     httpx = importlib.import_module(name)
 
-    def refused(tool: str, status: int, message: str) -> Exception:
-        request = httpx.Request("POST", f"http://{_host_of(tool)}/")
+    def make_status_error(tool: str, status: int, message: str) -> Exception:
+        request = httpx.Request("POST", f"http://{_make_host_name(tool)}/")
         reply = httpx.Response(status, json={"error": message}, request=request)
         return httpx.HTTPStatusError(f"{tool}: {status} {message}", request=request, response=reply)  # type: ignore[no-any-return]
 
@@ -186,16 +186,16 @@ def _errors_of_httpx(name: str) -> NativeErrors:
             "dns": httpx.ConnectError,
             "untrusted": httpx.ConnectError,
         },
-        refused,
+        make_status_error,
     )
 
 
-def _errors_of_requests() -> NativeErrors:
+def _build_requests_errors() -> NativeErrors:
     import requests
 
-    def refused(tool: str, status: int, message: str) -> Exception:
+    def make_status_error(tool: str, status: int, message: str) -> Exception:
         reply = requests.Response()
-        reply.status_code, reply.reason, reply.url = status, message, f"http://{_host_of(tool)}/"
+        reply.status_code, reply.reason, reply.url = status, message, f"http://{_make_host_name(tool)}/"
         # Private: there is no other way to give a Response its body.
         reply._content = message.encode()
         return requests.HTTPError(f"{tool}: {status} {message}", response=reply)
@@ -210,50 +210,52 @@ def _errors_of_requests() -> NativeErrors:
             "dns": broken,
             "untrusted": requests.exceptions.SSLError,
         },
-        refused,
+        make_status_error,
     )
 
 
-def _errors_of_aiohttp() -> NativeErrors:
+def _build_aiohttp_errors() -> NativeErrors:
     import aiohttp
 
-    def at(message: str) -> Any:
+    def make_connection_key(message: str) -> Any:
         # The fields that aiohttp's errors print.
         return SimpleNamespace(host=message.partition(":")[0], port=80, ssl=True, is_ssl=False)
 
-    def unreached(message: str) -> Exception:
-        return aiohttp.ClientConnectorError(at(message), ConnectionRefusedError(ECONNREFUSED, message))
+    def make_connect_error(message: str) -> Exception:
+        return aiohttp.ClientConnectorError(make_connection_key(message), ConnectionRefusedError(ECONNREFUSED, message))
 
-    def unresolved(message: str) -> Exception:
-        return aiohttp.ClientConnectorDNSError(at(message), gaierror(EAI_NONAME, message))
+    def make_dns_error(message: str) -> Exception:
+        return aiohttp.ClientConnectorDNSError(make_connection_key(message), gaierror(EAI_NONAME, message))
 
-    def untrusted(message: str) -> Exception:
-        return aiohttp.ClientConnectorCertificateError(at(message), SSLCertVerificationError(1, message))
+    def make_certificate_error(message: str) -> Exception:
+        return aiohttp.ClientConnectorCertificateError(
+            make_connection_key(message), SSLCertVerificationError(1, message)
+        )
 
-    def refused(tool: str, status: int, message: str) -> Exception:
-        request: Any = SimpleNamespace(real_url=f"http://{_host_of(tool)}/", method="POST", headers={})
+    def make_status_error(tool: str, status: int, message: str) -> Exception:
+        request: Any = SimpleNamespace(real_url=f"http://{_make_host_name(tool)}/", method="POST", headers={})
         return aiohttp.ClientResponseError(request, (), status=status, message=message)
 
     return NativeErrors(
         {
             "timed_out": aiohttp.SocketTimeoutError,
-            "refused": unreached,
+            "refused": make_connect_error,
             "reset": partial(aiohttp.ClientOSError, ECONNRESET),
             "closed": aiohttp.ServerDisconnectedError,
-            "dns": unresolved,
-            "untrusted": untrusted,
+            "dns": make_dns_error,
+            "untrusted": make_certificate_error,
         },
-        refused,
+        make_status_error,
     )
 
 
-def _errors_of_urllib() -> NativeErrors:
+def _build_urllib_errors() -> NativeErrors:
     from email.message import Message
     from io import BytesIO
     from urllib.error import HTTPError, URLError
 
-    def refused(tool: str, status: int, message: str) -> Exception:
-        return HTTPError(f"http://{_host_of(tool)}/", status, message, Message(), BytesIO(message.encode()))
+    def make_status_error(tool: str, status: int, message: str) -> Exception:
+        return HTTPError(f"http://{_make_host_name(tool)}/", status, message, Message(), BytesIO(message.encode()))
 
     causes: dict[str, Callable[[str], OSError]] = {
         "refused": partial(ConnectionRefusedError, ECONNREFUSED),
@@ -261,22 +263,24 @@ def _errors_of_urllib() -> NativeErrors:
         "untrusted": partial(SSLCertVerificationError, 1),
     }
     # urllib raises the socket's own errors for the other kinds.
-    return NativeErrors({kind: partial(_in_url_error, URLError, cause) for kind, cause in causes.items()}, refused)
+    return NativeErrors(
+        {kind: partial(_wrap_url_error, URLError, cause) for kind, cause in causes.items()}, make_status_error
+    )
 
 
-def _in_url_error(make: Callable[[OSError], Exception], cause: Callable[[str], OSError], message: str) -> Exception:
+def _wrap_url_error(make: Callable[[OSError], Exception], cause: Callable[[str], OSError], message: str) -> Exception:
     return make(cause(message))
 
 
-def _host_of(tool: str) -> str:
+def _make_host_name(tool: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in tool) or "tool"
 
 
 LIBRARIES: dict[str, Callable[[], NativeErrors]] = {
-    "httpx": partial(_errors_of_httpx, "httpx"),
-    "httpx2": partial(_errors_of_httpx, "httpx2"),
-    "requests": _errors_of_requests,
-    "aiohttp": _errors_of_aiohttp,
-    "urllib": _errors_of_urllib,
+    "httpx": partial(_build_httpx_errors, "httpx"),
+    "httpx2": partial(_build_httpx_errors, "httpx2"),
+    "requests": _build_requests_errors,
+    "aiohttp": _build_aiohttp_errors,
+    "urllib": _build_urllib_errors,
 }
 """The libraries whose exceptions are known, by the name to import."""

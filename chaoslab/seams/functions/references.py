@@ -1,4 +1,4 @@
-"""Puts stand-ins in the place of objects wherever a program can reach them, and takes them out again.
+"""Puts fakes in the place of objects wherever a program can reach them, and takes them out again.
 
 It serves for what has no code to swap: classes, functions written in C or kept behind a cache, and the clocks that a
 program holds. The walk begins at the program (a function, an object, a graph of them). It follows closures, defaults,
@@ -26,7 +26,7 @@ Follows = Callable[[str | None], bool]
 Reader = Callable[[Any, Follows], list[Place]]
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), BuiltinFunctionType, CodeType, type(...))
 _PLAIN = frozenset(map(id, (str, bytes, int, float, complex, bool, type(None))))
-"""Ids of the kinds of most values, which hold nothing and have no stand-ins. A kind itself need not have a hash."""
+"""Ids of the kinds of most values, which hold nothing and have no fakes. A kind itself need not have a hash."""
 _REMADE = frozenset(map(id, (tuple, staticmethod)))
 """Ids of kinds that hold others and cannot be changed, so that another one takes their place."""
 _CACHED = type(cache(len))
@@ -35,8 +35,8 @@ _CACHED = type(cache(len))
 class References:
     """A context that swaps real objects for `stand_ins` in every place that `roots` can reach.
 
-    A stand-in must be made for this use alone. The program may change the holders meanwhile. Each holder is therefore
-    read anew at the end: stand-ins are taken out wherever they are in it, all else stays. A stand-in that the program
+    A fake must be made for this use alone. The program may change the holders meanwhile. Each holder is therefore
+    read anew at the end: fakes are taken out wherever they are in it, all else stays. A fake that the program
     moved to another holder is not found and stays there.
 
     `count`: the number of places swapped for each real object, in the order of `stand_ins`.
@@ -46,7 +46,7 @@ class References:
         self._roots, self._pairs = roots, list(stand_ins)
         self._by_id = {id(real): number for number, (real, _) in enumerate(self._pairs)}
         modules = {root.__module__ for root in roots if isinstance(root, FunctionType | MethodType)}
-        self._own = {_top(module) for module in modules if _top(module) != _LAB}
+        self._own = {_get_top_package(module) for module in modules if _get_top_package(module) != _LAB}
         self._programs = modules
         self._readers: dict[int, tuple[type, Reader]] = {}
         """By the kind's id, with the kind, so that no other gets this id."""
@@ -57,7 +57,7 @@ class References:
 
     def __enter__(self) -> "References":
         try:
-            self._walk()
+            self._walk_and_replace()
         except BaseException:
             self.__exit__()
             raise
@@ -66,27 +66,27 @@ class References:
     def __exit__(self, *_: object) -> None:
         self._undo.close()
 
-    def _stand_in(self, value: Any) -> Any:
-        """The stand-in for this value, or the value itself."""
+    def _replace_value(self, value: Any) -> Any:
+        """The fake for this value, or the value itself."""
         number = self._by_id.get(id(value))
         if number is not None:
             self.count[number] += 1
             return self._pairs[number][1]
         if type(value) is tuple and value:
-            parts = tuple(self._stand_in(item) for item in value)
+            parts = tuple(self._replace_value(item) for item in value)
             return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
         if type(value) is staticmethod:
-            inside = self._stand_in(value.__func__)
+            inside = self._replace_value(value.__func__)
             return value if inside is value.__func__ else staticmethod(inside)
         return value
 
-    def _follows(self, module: str | None) -> bool:
+    def _should_follow(self, module: str | None) -> bool:
         """Tells if the walk follows a module's code. The program's own package counts as the user's wherever it is
-        installed. Of the lab, only a program's own module does, since others hold the real things beside stand-ins."""
-        return _top(module) in self._own or module in self._programs or not is_installed(module or "")
+        installed. Of the lab, only a program's own module does, since others hold the real things beside fakes."""
+        return _get_top_package(module) in self._own or module in self._programs or not is_library_module(module or "")
 
-    def _walk(self) -> None:
-        # Neither itself nor the stand-ins, which hold the real things.
+    def _walk_and_replace(self) -> None:
+        # Neither itself nor the fakes, which hold the real things.
         visited = {id(self), *(id(stand_in) for _, stand_in in self._pairs)}
         changed: set[int] = set()
         alive: list[Any] = []  # the id of an object that died could be used again
@@ -94,11 +94,11 @@ class References:
         queue = deque(self._roots)
         while queue and len(visited) < OBJECTS_MAX:
             thing = queue.popleft()
-            if id(thing) in visited or (read := self._reader(type(thing))) is _read_nothing:
+            if id(thing) in visited or (read := self._get_place_lister(type(thing))) is _list_no_places:
                 continue
             visited.add(id(thing))
             alive.append(thing)
-            for holder, put, key, value in read(thing, self._follows):
+            for holder, put, key, value in read(thing, self._should_follow):
                 if (kind := id(type(value))) in _PLAIN:
                     continue
                 if id(value) not in visited:
@@ -106,96 +106,100 @@ class References:
                 # A tuple is looked at even if it is none of those sought: one may be in it.
                 if put is None or not (kind in _REMADE or id(value) in self._by_id):
                     continue
-                if (new := self._stand_in(value)) is value:
+                if (new := self._replace_value(value)) is value:
                     continue
                 self._before[id(new)] = new, value
                 if id(holder) not in changed:
                     changed.add(id(holder))
-                    self._undo.callback(self._put_back, holder)
+                    self._undo.callback(self._restore_places, holder)
                 put(holder, key, new)
 
-    def _put_back(self, thing: Any) -> None:
-        for holder, put, key, value in self._reader(type(thing))(thing, self._follows):
+    def _restore_places(self, thing: Any) -> None:
+        for holder, put, key, value in self._get_place_lister(type(thing))(thing, self._should_follow):
             if put is not None and id(value) in self._before:
                 put(holder, key, self._before[id(value)][1])
 
-    def _reader(self, kind: type) -> Reader:
+    def _get_place_lister(self, kind: type) -> Reader:
         reader = self._readers.get(id(kind))
         if reader is None:
-            reader = self._readers[id(kind)] = kind, _reader_of(kind)
+            reader = self._readers[id(kind)] = kind, _choose_place_lister(kind)
         return reader[1]
 
 
-def _reader_of(kind: type) -> Reader:
+def _choose_place_lister(kind: type) -> Reader:
     """Gives the places in which an object of this kind holds others. Uses the object's type, since a proxy lies about
     its class, and the methods of Python's own containers, since a subclass may override its own."""
     if issubclass(kind, _ATOMS) or kind is ModuleType:
-        return _read_nothing
+        return _list_no_places
     # In order: a subclass of dict is read as one.
     for above, read in _READERS:
         if issubclass(kind, above):
             return read
-    return _EXACTLY.get(id(kind)) or partial(_read_instance, _slots(kind), kind is _CACHED)
+    return _EXACTLY.get(id(kind)) or partial(_list_instance_places, _list_slots(kind), kind is _CACHED)
 
 
-def _read_nothing(_: Any, __: Follows) -> list[Place]:
+def _list_no_places(_: Any, __: Follows) -> list[Place]:
     return []
 
 
-def _read_dict(thing: Any, _: Follows) -> list[Place]:
+def _list_dict_places(thing: Any, _: Follows) -> list[Place]:
     put = dict.__setitem__
     return [(thing, put, key, value) for key, value in list(dict.items(thing)) if id(type(value)) not in _PLAIN]
 
 
-def _read_ordered(plain: Any, thing: Any, _: Follows) -> list[Place]:
+def _list_ordered_places(plain: Any, thing: Any, _: Follows) -> list[Place]:
     values = list(plain.__iter__(thing))
     return [(thing, plain.__setitem__, at, value) for at, value in enumerate(values) if id(type(value)) not in _PLAIN]
 
 
 # Python's own iterator: a subclass may have its own.
-def _read_closed(plain: Any, thing: Any, _: Follows) -> list[Place]:
+def _list_fixed_places(plain: Any, thing: Any, _: Follows) -> list[Place]:
     return [(None, None, None, value) for value in plain.__iter__(thing) if id(type(value)) not in _PLAIN]
 
 
-def _read_cell(cell: CellType, _: Follows) -> list[Place]:
+def _list_cell_places(cell: CellType, _: Follows) -> list[Place]:
     try:
         return [(cell, setattr, "cell_contents", cell.cell_contents)]
     except ValueError:  # it is empty
         return []
 
 
-def _read_partial(call: partial[Any], _: Follows) -> list[Place]:
-    return [(call, _set_part, "func", call.func), (call, _set_part, "args", call.args), _fixed_place(call.keywords)]
+def _list_partial_places(call: partial[Any], _: Follows) -> list[Place]:
+    return [
+        (call, _set_partial_part, "func", call.func),
+        (call, _set_partial_part, "args", call.args),
+        _make_fixed_place(call.keywords),
+    ]
 
 
-def _read_class(cls: type, follows: Follows) -> list[Place]:
+def _list_class_places(cls: type, follows: Follows) -> list[Place]:
     # Of a library's class only instances hold something of the user's.
     if not follows(cls.__module__):
         return []
     attributes: list[Place] = [(cls, type.__setattr__, name, value) for name, value in list(vars(cls).items())]
-    return attributes + [_fixed_place(above) for above in cls.__mro__[1:]]
+    return attributes + [_make_fixed_place(above) for above in cls.__mro__[1:]]
 
 
-def _read_function(function: FunctionType, follows: Follows) -> list[Place]:
+def _list_function_places(function: FunctionType, follows: Follows) -> list[Place]:
     places = [
-        *map(_fixed_place, function.__closure__ or ()),
+        *map(_make_fixed_place, function.__closure__ or ()),
         (function, setattr, "__defaults__", function.__defaults__),
-        _fixed_place(function.__kwdefaults__),
-        *_read_attributes(function.__dict__),
+        _make_fixed_place(function.__kwdefaults__),
+        *_list_attribute_places(function.__dict__),
     ]
     # A library's function names no function of the user's.
     if follows(function.__module__):
-        places += _read_globals(function.__globals__, _names(function.__code__), follows)
+        places += _list_global_places(function.__globals__, _list_code_names(function.__code__), follows)
     return places
 
 
-def _read_attributes(attributes: dict[str, Any]) -> Iterator[Place]:
+def _list_attribute_places(attributes: dict[str, Any]) -> Iterator[Place]:
     """The attributes of a wrapper. `__wrapped__` is only walked through: the wrapper calls another reference."""
     for name, value in list(attributes.items()):
-        yield _fixed_place(value) if name == "__wrapped__" else (attributes, dict.__setitem__, name, value)
+        yield _make_fixed_place(value) if name == "__wrapped__" else (attributes, dict.__setitem__, name, value)
 
 
-def _read_globals(names: dict[str, Any], names_wanted: frozenset[str], follows: Follows) -> Iterator[Place]:
+def _list_global_places(names: dict[str, Any], names_wanted: frozenset[str], follows: Follows) -> Iterator[Place]:
     """The globals of these names, also in the modules among them and in modules that are imported when the code
     runs."""
     modules: set[int] = set()
@@ -215,20 +219,20 @@ def _read_globals(names: dict[str, Any], names_wanted: frozenset[str], follows: 
 
 
 @lru_cache(10_000)
-def _names(code: CodeType) -> frozenset[str]:
+def _list_code_names(code: CodeType) -> frozenset[str]:
     """Every name that the code mentions: globals, attributes and imports, also of the functions in it."""
-    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    inner = [_list_code_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     # The last part of a dotted import is the name that the code goes on with.
     return frozenset(code.co_names).union((name.rpartition(".")[2] for name in code.co_names), *inner)
 
 
-def _slots(kind: type) -> list[MemberDescriptorType]:
+def _list_slots(kind: type) -> list[MemberDescriptorType]:
     """The places of an object's values that it has in place of a dictionary, or beside it."""
     classes = [above.__dict__ for above in kind.__mro__ if "__slots__" in above.__dict__]
     return [slot for members in classes for slot in members.values() if type(slot) is MemberDescriptorType]
 
 
-def _read_instance(slots: list[MemberDescriptorType], cached: bool, thing: Any, _: Follows) -> list[Place]:
+def _list_instance_places(slots: list[MemberDescriptorType], cached: bool, thing: Any, _: Follows) -> list[Place]:
     kind = type(thing)
     try:
         attributes = thing.__dict__
@@ -237,9 +241,9 @@ def _read_instance(slots: list[MemberDescriptorType], cached: bool, thing: Any, 
     places: list[Place] = []
     if cached:
         # `functools.cache` keeps its function in its attributes.
-        places += _read_attributes(attributes)
+        places += _list_attribute_places(attributes)
     elif type(attributes) is dict:
-        places.append(_fixed_place(attributes))
+        places.append(_make_fixed_place(attributes))
     for slot in slots:
         try:
             value = slot.__get__(thing, kind)
@@ -247,11 +251,11 @@ def _read_instance(slots: list[MemberDescriptorType], cached: bool, thing: Any, 
             continue
         if id(type(value)) not in _PLAIN:
             places.append((thing, _set_slot, slot, value))
-    places.append(_fixed_place(kind))
+    places.append(_make_fixed_place(kind))
     return places
 
 
-def _fixed_place(value: Any) -> Place:
+def _make_fixed_place(value: Any) -> Place:
     return None, None, None, value
 
 
@@ -259,30 +263,30 @@ def _set_slot(thing: Any, slot: MemberDescriptorType, value: Any) -> None:
     slot.__set__(thing, value)
 
 
-def _set_part(thing: partial[Any], name: str, value: Any) -> None:
+def _set_partial_part(thing: partial[Any], name: str, value: Any) -> None:
     parts = {"func": thing.func, "args": thing.args} | {name: value}
     # A partial's attributes are read-only.
     partial.__setstate__(thing, (*parts.values(), thing.keywords, thing.__dict__))  # type: ignore[attr-defined]
 
 
 _READERS: tuple[tuple[type, Reader], ...] = (
-    (dict, _read_dict),
-    *((plain, partial(_read_ordered, plain)) for plain in (list, deque)),
-    *((plain, partial(_read_closed, plain)) for plain in (tuple, set, frozenset)),
-    (partial, _read_partial),
-    (type, _read_class),
+    (dict, _list_dict_places),
+    *((plain, partial(_list_ordered_places, plain)) for plain in (list, deque)),
+    *((plain, partial(_list_fixed_places, plain)) for plain in (tuple, set, frozenset)),
+    (partial, _list_partial_places),
+    (type, _list_class_places),
 )
 _EXACTLY: dict[int, Reader] = {
-    id(CellType): _read_cell,
-    id(FunctionType): _read_function,
-    id(MethodType): lambda bound, _: [_fixed_place(bound.__self__), _fixed_place(bound.__func__)],
-    id(staticmethod): lambda member, _: [_fixed_place(member.__func__)],
-    id(classmethod): lambda member, _: [_fixed_place(member.__func__)],
-    id(property): lambda member, _: [_fixed_place(member.fget)],
+    id(CellType): _list_cell_places,
+    id(FunctionType): _list_function_places,
+    id(MethodType): lambda bound, _: [_make_fixed_place(bound.__self__), _make_fixed_place(bound.__func__)],
+    id(staticmethod): lambda member, _: [_make_fixed_place(member.__func__)],
+    id(classmethod): lambda member, _: [_make_fixed_place(member.__func__)],
+    id(property): lambda member, _: [_make_fixed_place(member.fget)],
 }
 
 
-def _top(module: str | None) -> str:
+def _get_top_package(module: str | None) -> str:
     return (module or "").partition(".")[0]
 
 
@@ -291,10 +295,10 @@ _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")
 
 
 @cache
-def is_installed(module: str) -> bool:
+def is_library_module(module: str) -> bool:
     """Tells if a module belongs to Python, to an installed package or to the lab, whose code names no function of the
     user's."""
-    if _top(module) in sys.stdlib_module_names or _top(module) == _LAB:
+    if _get_top_package(module) in sys.stdlib_module_names or _get_top_package(module) == _LAB:
         return True
     # Some modules have no file, as those that were made by hand.
     file: str = getattr(sys.modules.get(module), "__file__", None) or ""

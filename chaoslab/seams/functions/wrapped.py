@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 from chaoslab.base.jsonable import UNCHANGING
 from chaoslab.core.exchange import Reply
-from chaoslab.seams.functions.inside import receiver_parameter
+from chaoslab.seams.functions.inside import find_self_parameter
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
 
 
@@ -33,7 +33,7 @@ class Returned(Reply):
         return Returned(value)
 
     @classmethod
-    def made_of(cls, value: Any) -> "Returned":
+    def make_from_value(cls, value: Any) -> "Returned":
         """The result that the function would give for a value of the lab's own."""
         return cls(value)
 
@@ -42,12 +42,12 @@ class Returned(Reply):
         return isinstance(other, Returned) and (other.value is self.value or bool(other.value == self.value))
 
     @property
-    def native(self) -> Any:
+    def native_result(self) -> Any:
         """The result as the function's caller gets it."""
         return self.value
 
 
-class Form(Protocol):
+class ReturnedFactory(Protocol):
     """The form of a function's results: a class of `Returned`, or what makes one."""
 
     @property
@@ -55,7 +55,7 @@ class Form(Protocol):
 
     def __call__(self, result: Any) -> Returned: ...
 
-    def made_of(self, value: Any) -> Returned:
+    def make_from_value(self, value: Any) -> Returned:
         """The result that the function would give for a value of the lab's own."""
 
 
@@ -71,7 +71,7 @@ class WrappedFunction:
     effect: bool
     hidden: frozenset[str] = frozenset()
     errors: NativeErrors = PYTHON
-    returned: Form = Returned
+    returned: ReturnedFactory = Returned
     served: bool = False
     keyed: bool = False
     names: tuple[str, ...] = field(init=False)
@@ -87,17 +87,17 @@ class WrappedFunction:
         object.__setattr__(self, "names", names)
 
     @functools.cached_property
-    def of_coroutine(self) -> bool:
+    def is_coroutine(self) -> bool:
         call = getattr(self.function, "__call__", None)  # noqa: B004 - an object's own, which may be async
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
     @functools.cached_property
-    def generates(self) -> str:
+    def generator_kind(self) -> str:
         """ "sync" or "async" if it is a generator, else empty."""
         function = inspect.unwrap(getattr(self.function, "__func__", self.function))
         return "async" if inspect.isasyncgenfunction(function) else "sync" * inspect.isgeneratorfunction(function)
 
-    def answered_with(self, value: Any) -> Returned:
+    def make_typed_result(self, value: Any) -> Returned:
         """A result that a story makes, in the type that the function is annotated to return, where that is plain."""
         # Annotations may be texts, if their evaluation was put off.
         noted = self._signature.return_annotation if self._signature is not None else inspect.Signature.empty
@@ -111,7 +111,7 @@ class WrappedFunction:
                 value = True
             case "None" | "NoneType":
                 value = None
-        return self.returned.made_of(value)
+        return self.returned.make_from_value(value)
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:
@@ -121,42 +121,46 @@ class WrappedFunction:
             return None
 
     @functools.cached_property
-    def _keeper(self) -> str:
+    def _sole_object_parameter(self) -> str:
         """The object parameter of a method that has no other one: its arguments are the object's fields. Else empty."""
         parameters = [] if self._signature is None else [n for n in self._signature.parameters if n not in self.hidden]
         # Only without other parameters: else the object is no arguments.
-        return "" if parameters else "".join(receiver_parameter(self.function))
+        return "" if parameters else "".join(find_self_parameter(self.function))
 
-    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def bind_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter name, with defaults; by position if the call does not fit the signature. Those of
         a method of its class that has no parameters are the fields of its object."""
         if not kwargs and len(args) == len(self.names) and not self.hidden:
             return dict(zip(self.names, args, strict=True))
-        bound = self._given(args, kwargs)
-        if self._keeper in bound:
-            return {name: value for name, value in fields_of(bound[self._keeper]).items() if name not in self.hidden}
+        bound = self._bind_values(args, kwargs)
+        if self._sole_object_parameter in bound:
+            return {
+                name: value
+                for name, value in read_argument_fields(bound[self._sole_object_parameter]).items()
+                if name not in self.hidden
+            }
         return {name: value for name, value in bound.items() if name not in self.hidden}
 
-    def given_again(
+    def replace_arguments(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         """A call with other arguments, by parameter name. An object that keeps them is replaced by a copy."""
-        passed = self.passed_along(args, kwargs)
-        if self._keeper not in passed:
+        passed = self.get_hidden_values(args, kwargs)
+        if self._sole_object_parameter not in passed:
             return {**passed, **arguments}
         # A copy: the object belongs to the caller.
-        keeper = copy(passed[self._keeper])
+        keeper = copy(passed[self._sole_object_parameter])
         for name, value in arguments.items():
             object.__setattr__(keeper, name, value)  # it may be frozen
-        return {**passed, self._keeper: keeper}
+        return {**passed, self._sole_object_parameter: keeper}
 
-    def passed_along(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def get_hidden_values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the hidden parameters, by name."""
         if not self.hidden:
             return {}
-        return {name: value for name, value in self._given(args, kwargs).items() if name in self.hidden}
+        return {name: value for name, value in self._bind_values(args, kwargs).items() if name in self.hidden}
 
-    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def _bind_values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """All values of a call, by name."""
         try:
             if self._signature is None:
@@ -176,7 +180,7 @@ class WrappedFunction:
         return values
 
 
-def fields_of(thing: Any) -> dict[str, Any]:
+def read_argument_fields(thing: Any) -> dict[str, Any]:
     """The arguments that an object keeps: the fields that its class declares; else the attributes with the names of its
     class's parameters, but for values that may change."""
     kind: Any = type(thing)

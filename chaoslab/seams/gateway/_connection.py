@@ -12,15 +12,23 @@ from typing import Any
 from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
-from chaoslab.base.phrases import phrase
+from chaoslab.base.phrases import get_status_phrase
 from chaoslab.core.exchange import Failure
-from chaoslab.core.stream import Parts
-from chaoslab.seams.gateway._rewriting import Rewriting
-from chaoslab.seams.gateway._upstream import FIELDS_MAX, GatewayAnswer, OwnAnswer, Switched, Take, Upstream, first_line
-from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
+from chaoslab.core.stream import BodyParts
+from chaoslab.seams.gateway._rewriting import AddressRewriter
+from chaoslab.seams.gateway._upstream import (
+    FIELDS_MAX,
+    GatewayAnswer,
+    OwnAnswer,
+    Switched,
+    Take,
+    Upstream,
+    get_first_line,
+)
+from chaoslab.seams.gateway.routes import GatewayRoute, find_proxy
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.line import ClientEnd, StreamView
-from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, in_parts, make_cutter
+from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, is_in_parts, make_message_cutter
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, render_chunk, render_head
@@ -59,10 +67,15 @@ class Connection(RequestHandler):
         # Bodies as they come, on 256 KiB at a time: with less, 2 MB up and down stopped and started the reading 16
         # times.
         super().__init__(
-            server, loop=asyncio.get_running_loop(), auto_decompress=False, read_bufsize=READ_MAX,
-            max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
+            server,
+            loop=asyncio.get_running_loop(),
+            auto_decompress=False,
+            read_bufsize=READ_MAX,
+            max_line_size=HEAD_MAX,
+            max_field_size=HEAD_MAX,
+            max_headers=FIELDS_MAX,
             access_log=None,  # type: ignore[arg-type]  # which means none
-        )  # fmt: skip
+        )
         self.upstreams: dict[GatewayRoute, Upstream] = {}
         self.exchange: Exchange | None = None
         self.left = False
@@ -77,7 +90,7 @@ class Connection(RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
         if self.exchange is not None:
-            self.exchange.gone()
+            self.exchange.handle_disconnect()
         else:
             self.close_upstreams()
 
@@ -109,7 +122,7 @@ class Connection(RequestHandler):
             return None
         self.left = True
         if self.exchange is not None:
-            self.exchange.half_closed()
+            self.exchange.handle_half_close()
         return True
 
     def handle_error(
@@ -121,7 +134,7 @@ class Connection(RequestHandler):
             self.logger.exception("the gateway failed", exc_info=exc)
             self.force_close()
         else:
-            self.say(status, f"this is no HTTP/1.1: {first_line(message)}")
+            self.send_gateway_answer(status, f"this is no HTTP/1.1: {get_first_line(message)}")
         return SentAnswer(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
 
     def log_exception(self, *args: Any, **kwargs: Any) -> None:
@@ -129,21 +142,21 @@ class Connection(RequestHandler):
         if self.transport is not None:
             super().log_exception(*args, **kwargs)
 
-    def reset(self) -> None:
+    def reset_connection(self) -> None:
         """Ends it without a word, as a process that dies does: its client reads a reset."""
         if self.transport is not None:
             # Linger 0: the kernel sends RST in place of FIN, as when a process dies.
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
             self.transport.abort()
 
-    def say(self, status: int, content: str | dict[str, Any]) -> SentAnswer:
+    def send_gateway_answer(self, status: int, content: str | dict[str, Any]) -> SentAnswer:
         """Answers with the gateway's own words, or JSON, and nothing comes after."""
         if self.transport is not None:
-            self.transport.write(OwnAnswer(status, content).spelt())
+            self.transport.write(OwnAnswer(status, content).to_bytes())
         return SentAnswer(keep_alive=False)
 
     @property
-    def asked_more(self) -> bool:
+    def has_next_request(self) -> bool:
         """True if a further request has come already."""
         return bool(self._messages)
 
@@ -181,21 +194,26 @@ class Exchange:
     _attempt: ServiceAttempt
 
     def __init__(
-        self, gateway: Gateway, line: Connection, request: web.BaseRequest, route: GatewayRoute, rewriting: Rewriting,
+        self,
+        gateway: Gateway,
+        line: Connection,
+        request: web.BaseRequest,
+        route: GatewayRoute,
+        rewriting: AddressRewriter,
         length: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._gateway, self._line, self._route, self._rewriting = gateway, line, route, rewriting
         self._length = length
         self._old, self._closes = request.version < (1, 1), not request.keep_alive
 
-    async def run(self, attempt: ServiceAttempt) -> bool:
+    async def serve_attempt(self, attempt: ServiceAttempt) -> bool:
         """Answers the request; False if the connection is over."""
         self._attempt, self._line.exchange = attempt, self
         # The client may have left while its body was read, before there was an attempt to tell.
         if self._line.transport is None:
-            self.gone()
+            self.handle_disconnect()
         elif self._line.left:
-            self.half_closed()
+            self.handle_half_close()
         failure_kind: str | None = None
         goes_on = False
         try:
@@ -207,16 +225,18 @@ class Exchange:
         # A fault of silence: the line stays open until the client gives up, or nobody could wait any longer.
         # Not for one that gave up, or that its trial's end took away: nobody is left to wait for.
         if failure_kind == "timed_out" and not self._lapsed and not self._gone:
-            await self.wait(self._gateway.seam.timeout_s)
-        self._gateway.ended(attempt, self._view_end("left" if failure_kind == "timed_out" else failure_kind))
+            await self.wait_unless_client_left(self._gateway.seam.timeout_s)
+        self._gateway.handle_exchange_end(
+            attempt, self._build_client_ending("left" if failure_kind == "timed_out" else failure_kind)
+        )
         if self._leaving is not None:
             self._leaving.cancel()
         if self._upstream is not None:
             # `clean` alone allows a kept connection: what is left of an answer would be read as the next one.
             clean = self._answer is not None and self._answer.clean
-            goes_on = await self._upstream.done(clean=clean) and goes_on
+            goes_on = await self._upstream.finish_exchange(clean=clean) and goes_on
         if failure_kind == "reset":
-            self._line.reset()
+            self._line.reset_connection()
         elif failure_kind is not None:
             self._line.force_close()
         self._answer = self._asking = None
@@ -227,38 +247,40 @@ class Exchange:
         ready: bytes | None = None
         # With `rest` the body is too large to be read whole, so no story could be told on it.
         if attempt.hit and self.rest is None:
-            started, parts = await attempt.played()
+            started, parts = await attempt.produce_reply()
             # The status line of WSGI: three digits, and a reason that is not passed on.
-            status, self._wire = int(started[0][0][:3]), attempt.wire(self._send_piece)
+            status, self._wire = int(started[0][0][:3]), attempt.make_fault_wire(self._send_wire_piece_to_client)
             if self._wire is not None:
                 self._bodies = deque()
         else:
             if attempt.hit:
                 size = f"{BODY_MAX >> 20} MiB"
-                self._gateway.tell_once(f"{attempt.name} {attempt.shown}: its body is over {size}, so no fault hits it")
-            parts = answer = await self.application(attempt.request)
+                self._gateway.warn_once(
+                    f"{attempt.name} {attempt.request_label}: its body is over {size}, so no fault hits it"
+                )
+            parts = answer = await self.request_service_answer(attempt.request)
             started, status = [(str(answer.status), answer.fields)], answer.status
             wait = answer.measured or attempt.message is not None
-            ready = await answer.begin(attempt.taking(started), wait=wait)
+            ready = await answer.read_first_part(attempt.make_part_receiver(started), wait=wait)
         upstream_answer = self._answer
         # The service's own words only for its own status: a story may have changed that.
         reason = (
             upstream_answer.reason
             if upstream_answer is not None and upstream_answer.status == status
-            else phrase(status, "")
+            else get_status_phrase(status, "")
         )
-        send = self._pass_websocket if status == UPGRADED else self._sent
+        send = self._pass_websocket if status == UPGRADED else self._send_answer
         return await send(status, started[0][1], reason, ready, parts)
 
     async def _pass_websocket(
-        self, status: int, fields: Fields, reason: str, ready: bytes | None, parts: Parts
+        self, status: int, fields: Fields, reason: str, ready: bytes | None, parts: BodyParts
     ) -> bool:
         """Passes on what both sides of a WebSocket say, until one of them ends it."""
         assert self._upstream is not None
         service, stream = self._upstream.protocol, Switched(self._line).stream
         assert service is not None
 
-        async def ask() -> None:
+        async def copy_to_service() -> None:
             # OSError: the client has gone, which the other direction notices too.
             with suppress(OSError):
                 while piece := await stream.readany():
@@ -270,21 +292,23 @@ class Exchange:
                     await service._drain_helper()
             service.close()
 
-        asking = asyncio.ensure_future(ask())
+        asking = asyncio.ensure_future(copy_to_service())
         try:
             # `and False`: after a WebSocket no HTTP comes on this connection.
-            return await self._sent(status, fields, reason, ready or b"", parts) and False
+            return await self._send_answer(status, fields, reason, ready or b"", parts) and False
         finally:
             asking.cancel()
             self._upstream.close()
             self._line.force_close()
 
-    async def _sent(self, status: int, answer_fields: Fields, reason: str, ready: bytes | None, parts: Parts) -> bool:
+    async def _send_answer(
+        self, status: int, answer_fields: Fields, reason: str, ready: bytes | None, parts: BodyParts
+    ) -> bool:
         """Sends an answer; True if the connection may be used again. `ready`: the beginning of its body; None: the head
         waits for the first part. Raises Failure: the answer breaks off. OSError: the client has gone."""
         method, upgraded = self._attempt.request.method, status == UPGRADED
         if ready is None:
-            ready = await parts.take() or b""
+            ready = await parts.read_part() or b""
         fields, closes, measured = list[tuple[str, str]](), self._closes, False
         for field in answer_fields:
             name = field[0].lower()
@@ -304,31 +328,31 @@ class Exchange:
             closes = True
         if closes and not upgraded:
             fields.append(("Connection", "close"))
-        head = render_head(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
+        head = render_head(f"HTTP/1.1 {status} {reason}", self._rewriting.rewrite_headers(fields))
         self._head = len(head)
         self._told = status, answer_fields, []
         # A stream is seen part by part: its first and last byte, and its longest silence.
-        if upgraded or in_parts(answer_fields):
-            self._stream = StreamView(self._attempt.began_s, make_cutter(status, answer_fields))
-        write = self._send if self._wire is None else self._write
+        if upgraded or is_in_parts(answer_fields):
+            self._stream = StreamView(self._attempt.began_s, make_message_cutter(status, answer_fields))
+        write = self._send_to_client if self._wire is None else self._write_to_fault_wire
         if bodiless:
             await write(head, b"")
             # Read to the end all the same: the seam notes effects as it takes the parts of an answer.
-            while await parts.take() is not None:
+            while await parts.read_part() is not None:
                 pass
             return not closes
         await write(head + (render_chunk(ready) if chunked and ready else ready), ready)
-        while (piece := await parts.take()) is not None:
+        while (piece := await parts.read_part()) is not None:
             if piece:
                 await write(render_chunk(piece) if chunked else piece, piece)
         if chunked:
             await write(b"0\r\n\r\n", b"")
         # No length tells the reader of the end here, so the end of the connection goes over the wire as well.
         elif self._wire is not None and (upgraded or not measured):
-            await self._wire.end()
+            await self._wire.end_connection()
         return not closes
 
-    async def _write(self, data: bytes, body: bytes) -> None:
+    async def _write_to_fault_wire(self, data: bytes, body: bytes) -> None:
         """Sends bytes over the wire of the faults; `body` of them is the body's."""
         assert self._wire is not None
         self._given += len(data)
@@ -336,9 +360,9 @@ class Exchange:
             # The chunk's line end behind the part is not of the body.
             end = self._given - self._tail
             self._bodies.append((end - len(body), end))
-        await self._wire.send(data)
+        await self._wire.send_through_faults(data)
 
-    async def _send_piece(self, piece: bytes) -> None:
+    async def _send_wire_piece_to_client(self, piece: bytes) -> None:
         """Sends a piece that came over the wire."""
         at, body = self._size, b""
         # The wire cuts anywhere, so each piece is laid over the places of the body's parts.
@@ -348,9 +372,9 @@ class Exchange:
             if end > at + len(piece):
                 break
             self._bodies.popleft()
-        await self._send(piece, body)
+        await self._send_to_client(piece, body)
 
-    async def _send(self, data: bytes, body: bytes) -> None:
+    async def _send_to_client(self, data: bytes, body: bytes) -> None:
         line = self._line.transport
         # As the system would have it, so that one kind of error means a client that has gone.
         if line is None or line.is_closing():
@@ -372,9 +396,9 @@ class Exchange:
             self._kept += len(body)
             self._told[2].append(body)
         if self._stream is not None and body:
-            self._stream.took(body, self._attempt.clock.monotonic())
+            self._stream.note_part(body, self._attempt.clock.monotonic())
 
-    def _view_end(self, error: str | None) -> ClientEnd:
+    def _build_client_ending(self, error: str | None) -> ClientEnd:
         """The end of the exchange on the client's side."""
         answer = None
         # Only if the whole head went out: of less the client has no answer.
@@ -386,70 +410,71 @@ class Exchange:
             error = None
         waited, streamed = error == "left", None
         if self._stream is not None:
-            streamed = self._stream.view(error, self._attempt.clock.monotonic(), waited=waited)
+            streamed = self._stream.build_stream_summary(error, self._attempt.clock.monotonic(), waited=waited)
         return ClientEnd(error, answer, self._size, waited, streamed)
 
     # The client's going.
 
-    def half_closed(self) -> None:
+    def handle_half_close(self) -> None:
         """Takes the end of the client's own direction. It has left unless it takes its answer at once."""
         self._half_closed = True
         if self._upstream is not None:
-            self._upstream.leave()
+            self._upstream.shut_down_sending()
         if self._leaving is None:
-            if not self._attempt.over:
-                self._attempt.waited()
-            self._leaving = asyncio.get_running_loop().call_later(LEFT_S, self._end_given_up)
+            self._attempt.note_client_timeout()
+            self._leaving = asyncio.get_running_loop().call_later(LEFT_S, self._end_abandoned_attempt)
 
-    def gone(self) -> None:
+    def handle_disconnect(self) -> None:
         """Takes the end of the client's connection."""
         self._gone = True
         if self._upstream is not None:
-            self._upstream.leave()
-        self._end_given_up()
+            self._upstream.shut_down_sending()
+        self._end_abandoned_attempt()
 
-    def _end_given_up(self) -> None:
+    def _end_abandoned_attempt(self) -> None:
         """Ends the attempt, since its client has left. Its service may do its work all the same."""
-        self._gateway.ended(self._attempt, self._view_end("left"))
+        self._gateway.handle_exchange_end(self._attempt, self._build_client_ending("left"))
         self._given_up = True
         if self._left is not None:
             self._left.set()
 
     # The line of an attempt.
 
-    async def pass_on(self, request: HttpRequest, content: StreamReader) -> bytes:
+    async def forward_request(self, request: HttpRequest, content: StreamReader) -> bytes:
         """Passes a request on as it comes. Gives its body once that has come whole; an empty one if it is too large to
         be kept, or the service has answered before its end. Raises what `content` does."""
         whole: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         body, first = bytearray(), b""
 
-        def end(known: bytes, error: BaseException | None = None) -> None:
+        def finish_body(known: bytes, error: BaseException | None = None) -> None:
             if not whole.done():
                 whole.set_result(known) if error is None else whole.set_exception(error)
 
-        def note(part: bytes) -> None:
+        def keep_body_part(part: bytes) -> None:
             """Keeps a part of the body, which ends the wait if it is the last one, or one too many to be kept."""
             if whole.done():
                 return
             body.extend(part)
             if not part or len(body) == self._length <= BODY_MAX:
-                end(bytes(body))
+                finish_body(bytes(body))
             elif len(body) > BODY_MAX:
-                end(b"")
+                finish_body(b"")
 
-        if 0 < self._length <= SMALL_MAX:
+        is_typed = bool(request.get_header(b"content-type"))
+        if self._length and (0 < self._length <= SMALL_MAX or not is_typed):
             # Most clients send a small body right behind its head. A service that answers the head alone would make it
-            # a matter of chance whether the log has the body.
+            # a matter of chance whether the log has the body. Of a body without a type the beginning tells if it can be
+            # a message of a protocol.
             with suppress(TimeoutError):
                 async with asyncio.timeout(FIRST_S):
                     first = await content.readany()
-                    note(first)
+                    keep_body_part(first)
 
-        def take_answer(_: object) -> None:
+        def finish_on_early_answer(_: object) -> None:
             """Takes the beginning of the answer, or its failure, which is the client's if that has gone."""
-            end(b"", None if self._line.transport is not None else ConnectionResetError())
+            finish_body(b"", None if self._line.transport is not None else ConnectionResetError())
 
-        async def rest() -> bytes | None:
+        async def read_rest_of_body() -> bytes | None:
             nonlocal first
             # An upload's first part may have been read above already.
             if first:
@@ -458,48 +483,50 @@ class Exchange:
             try:
                 part = await content.readany()
             except Exception as error:
-                end(b"", error)
+                finish_body(b"", error)
                 raise
             # Before its last byte is passed on: a service may answer that at once, and the log would not have the body.
-            note(part)
+            keep_body_part(part)
             return part or None
 
-        leave_out = "" if request.header(b"content-type") else "accept-encoding"  # it may be anybody's
-        self._asking = asyncio.ensure_future(self._ask(request, b"", rest, leave_out))
-        self._asking.add_done_callback(take_answer)
+        # The answer to a message is read, so it must not be packed. What is no JSON is no message.
+        may_be_message = not is_typed and (not first or first.lstrip()[:1] in (b"{", b"["))
+        leave_out = "accept-encoding" if may_be_message else ""
+        self._asking = asyncio.ensure_future(self._ask_service(request, b"", read_rest_of_body, leave_out))
+        self._asking.add_done_callback(finish_on_early_answer)
         try:
             return await whole
         except BaseException:
-            self.give_up()
+            self.cancel_forwarding()
             raise
 
-    def give_up(self) -> None:
+    def cancel_forwarding(self) -> None:
         """Ends a request that was passed on, and of which there is no attempt."""
         if self._asking is not None and self._upstream is not None:
             # The connection goes with it: half a request was sent there.
             self._asking.cancel()
             self._upstream.close()
 
-    async def _ask(self, request: HttpRequest, body: bytes, rest: Take | None, leave_out: str) -> GatewayAnswer:
+    async def _ask_service(self, request: HttpRequest, body: bytes, rest: Take | None, leave_out: str) -> GatewayAnswer:
         """The service's answer to a request without the field `leave_out`."""
         line, route, shared = self._line, self._route, self._gateway
         upstream = line.upstreams.get(route)
         # For this client alone: the ends of its connections mean something to the service.
         if upstream is None:
-            proxy = proxy_for(route, shared.environment)
+            proxy = find_proxy(route, shared.environment)
             upstream = line.upstreams[route] = Upstream(route, shared.timeout_s, shared.hasty, proxy)
         self._upstream = upstream
-        fields = request.fields
+        fields = request.decoded_headers
         # Only where a loop is possible and has begun to pile up requests: the mark is a field that services see.
         if upstream.may_lead_back and len(shared.under_way) >= MANY:
-            hops = request.header(HOP.lower().encode())
-            fields = [*(field for field in fields if field[0].lower() != HOP.lower()), shared.hop(hops)]
+            hops = request.get_header(HOP.lower().encode())
+            fields = [*(field for field in fields if field[0].lower() != HOP.lower()), shared.build_hop_header(hops)]
         if leave_out:
             fields = [field for field in fields if field[0].lower() != leave_out]
         length = len(body) if body is not self.body else self._length
-        return await upstream.ask(request.method, request.target, fields, body, rest, length=length)
+        return await upstream.send_request(request.method, request.target, fields, body, rest, length=length)
 
-    async def application(self, request: HttpRequest) -> GatewayAnswer:
+    async def request_service_answer(self, request: HttpRequest) -> GatewayAnswer:
         """The service's answer; one of the gateway's own if there is none. Raises OSError: its trial has ended
         meanwhile."""
         attempt, line = self._attempt, self._line
@@ -511,16 +538,16 @@ class Exchange:
             # By identity first: comparing a body of megabytes costs more than all else here.
             same = self.rest is not None or request.body is self.body or request.body == self.body
             body = self.body if same else request.body
-            self._answer = await self._ask(request, body, self.rest, "accept-encoding" if is_read else "")
+            self._answer = await self._ask_service(request, body, self.rest, "accept-encoding" if is_read else "")
         # The trial may end while its service is at work; the answer belongs to no trial then.
         if attempt.book is not self._gateway.seam.book:
             raise OSError("the trial has ended")
         # It may have gone while the service was asked, when there was no upstream to tell.
         if (line.left or line.transport is None) and self._upstream is not None:
-            self._upstream.leave()
+            self._upstream.shut_down_sending()
         return self._answer
 
-    async def wait(self, delay_s: float) -> bool:
+    async def wait_unless_client_left(self, delay_s: float) -> bool:
         """Waits until the time is over, or the client has left, which is True."""
         # The client may have left before anybody waited for it.
         if not self._given_up:
@@ -529,5 +556,5 @@ class Exchange:
                 await asyncio.wait_for(self._left.wait(), max(0.0, delay_s))
         return self._given_up
 
-    def lapse(self) -> None:
+    def abandon_oldest_exchange(self) -> None:
         self._lapsed = True

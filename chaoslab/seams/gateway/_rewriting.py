@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from chaoslab.seams.gateway.routes import PORTS, GatewayRoute, is_near
+from chaoslab.seams.gateway.routes import PORTS, GatewayRoute, is_loopback_host
 from chaoslab.wire.http1 import Fields
 
 _ADDRESSES = frozenset({"location", "content-location"})
@@ -15,7 +15,7 @@ _REWRITTEN = _ADDRESSES | {"refresh", "set-cookie"}
 _REFRESH = re.compile(r"(\s*[0-9.]*\s*[;,]\s*(?:url\s*=\s*)?)(['\"]?)(.*?)\2\s*", re.IGNORECASE)
 
 
-class Rewriting:
+class AddressRewriter:
     """The rewriting of one route's answers. `prefixes`: the address and path at the gateway of each route, as in
     "http://127.0.0.1:8888/crm"; `own`: the route's own."""
 
@@ -24,7 +24,7 @@ class Rewriting:
     ) -> None:
         self._route, self._own, self._routes, self._prefixes = route, address, routes, prefixes
 
-    def answered(self, fields: Fields) -> Fields:
+    def rewrite_headers(self, fields: Fields) -> Fields:
         """The fields of an answer as the client gets them."""
         # On the gateway's own port with the service's address, as behind the proxy, nothing has to change.
         if self._own == self._route.url:
@@ -32,27 +32,29 @@ class Rewriting:
         return [
             (name, rewritten)
             for name, value in fields
-            for rewritten in (self._values(name.lower(), value) if name.lower() in _REWRITTEN else (value,))
+            for rewritten in (
+                self._rewrite_header_values(name.lower(), value) if name.lower() in _REWRITTEN else (value,)
+            )
         ]
 
-    def _values(self, name: str, value: str) -> Iterable[str]:
+    def _rewrite_header_values(self, name: str, value: str) -> Iterable[str]:
         """The values in place of one. A cookie whose name demands Secure (RFC 6265bis) is sent with it and without: a
         client that holds to that takes the first alone, since loopback is secure to it. Any other one, as in Python,
         takes the second in its place, and would send the first to nobody over plain HTTP."""
         if name != "set-cookie":
-            return (self._rewrite_field(name, value),)
+            return (self._rewrite_header(name, value),)
         secure = value.lstrip().lower().startswith(("__host-", "__secure-"))
         # `fromkeys` drops the second where both are alike.
-        return dict.fromkeys((self._cookie(value, secure=secure), self._cookie(value)))
+        return dict.fromkeys((self._rewrite_cookie(value, secure=secure), self._rewrite_cookie(value)))
 
-    def _rewrite_field(self, name: str, value: str) -> str:
+    def _rewrite_header(self, name: str, value: str) -> str:
         if name in _ADDRESSES:
-            return self.address(value)
+            return self.rewrite_address(value)
         if name == "refresh" and (match := _REFRESH.fullmatch(value)):
-            return f"{match[1]}{match[2]}{self.address(match[3])}{match[2]}"
+            return f"{match[1]}{match[2]}{self.rewrite_address(match[3])}{match[2]}"
         return value
 
-    def address(self, url: str) -> str:
+    def rewrite_address(self, url: str) -> str:
         """The address at the gateway for one at a service; itself if it leads elsewhere."""
         # A URL that nothing can parse is the service's to send.
         try:
@@ -64,27 +66,27 @@ class Rewriting:
             # Relative to the path that was asked for, which the gateway has kept.
             if not url.startswith("/"):
                 return url
-            path = self._path(self._route, url)
+            path = self._get_path_in_route(self._route, url)
             return url if path is None else urlsplit(self._own).path + path
         scheme = parts.scheme or self._route.scheme
         # The route itself first: two routes may lead to one host, and the client should stay on its own.
         for route in (self._route, *self._routes.values()):
             # A service behind loopback may call itself by any of its names.
-            same = host == route.host or (is_near(host) and route.near)
+            same = host == route.host or (is_loopback_host(host) and route.is_local)
             if not same or scheme != route.scheme or (port or PORTS[scheme]) != route.port:
                 continue
             rest = url.split("//", 1)[1]
-            path = self._path(route, rest[len(parts.netloc) :] or "/")
+            path = self._get_path_in_route(route, rest[len(parts.netloc) :] or "/")
             if path is not None:
                 return (self._own if route is self._route else self._prefixes[route.name]) + path
         return url
 
-    def _path(self, route: GatewayRoute, path: str) -> str | None:
+    def _get_path_in_route(self, route: GatewayRoute, path: str) -> str | None:
         """The path behind the route's own address; None if it is none of the route's."""
         rest = path.removeprefix(route.base)
         return rest if path.startswith(route.base) and (not rest or rest[0] in "/?#") else None
 
-    def _cookie(self, value: str, *, secure: bool = False) -> str:
+    def _rewrite_cookie(self, value: str, *, secure: bool = False) -> str:
         """A cookie for the gateway's host and the route's path, over plain HTTP unless it is to stay `secure`. One of
         __Host- is for all paths."""
         pair, *attributes = value.split(";")
@@ -98,7 +100,7 @@ class Rewriting:
             # `__Host-` demands Path=/ (RFC 6265bis), so such a cookie keeps it.
             if key == "path" and text.strip().startswith("/") and not pair.lstrip().lower().startswith("__host-"):
                 path, base = text.strip(), self._route.base
-                inner = self._path(self._route, path)
+                inner = self._get_path_in_route(self._route, path)
                 if inner is None:
                     # A cookie for a path above the route's own is for all of the route.
                     inner = "" if (base + "/").startswith(path.rstrip("/") + "/") else path

@@ -30,9 +30,9 @@ from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import RequestPayloadError
 
-from chaoslab.base.phrases import phrase
+from chaoslab.base.phrases import get_status_phrase
 from chaoslab.core.exchange import Failure
-from chaoslab.core.stream import EVENT_STREAM, IN_LINES, Parts
+from chaoslab.core.stream import EVENT_STREAM, IN_LINES, BodyParts
 from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, join_host_port
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.messages import UPGRADED
@@ -52,7 +52,7 @@ _ERRORS = (OSError, ClientError, http_exceptions.HttpProcessingError, asyncio.Ti
 
 @cache
 # Read once in a process: the certificates take 50 ms.
-def _context() -> ssl.SSLContext:
+def _make_tls_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
@@ -89,7 +89,7 @@ class _Protocol(ResponseHandler):
         elif self._due_s < inf:
             self._watch = self._loop.call_at(self._due_s, self._check_silence)
 
-    def over(self) -> bool:
+    def is_stale(self) -> bool:
         """True if the service has closed its kept connection, or says something that nobody asked for. The loop may
         not have noticed yet."""
         if self.transport is None or not self.is_connected():
@@ -155,36 +155,36 @@ class Upstream:
     def __init__(self, route: GatewayRoute, timeout_s: float, hasty: set[str], proxy: str = "") -> None:
         self.route, self._timeout_s, self._hasty = route, timeout_s, hasty
         self._proxy = urlsplit(proxy)
-        self.may_lead_back = route.near or bool(proxy)
+        self.may_lead_back = route.is_local or bool(proxy)
         """True if another gateway may be at the other end."""
         self._idle_s = 0.0
         """The moment since which the connection is kept."""
         self.protocol: _Protocol | None = None
         self._pump: asyncio.Task[bool] | None = None
 
-    async def ask(
+    async def send_request(
         self, method: str, target: str, fields: Fields, body: bytes, rest: Take | None, *, length: int
     ) -> GatewayAnswer:
         """Sends a request and reads the head of its answer, or says why there is none. `body`: its body, or the
         beginning of it, with `rest`; `length`: of all of it in bytes, or CHUNKED."""
-        head = build_head(self.route, method, target, fields, length)
+        head = build_request_head(self.route, method, target, fields, length)
         if self._proxy.hostname and self.route.scheme == "http":
             first, rest_of_head = head.split(b"\r\n", 1)
             # A proxy for plain HTTP wants the whole address in the first line (RFC 9112, section 3.2.2).
             absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
-            head = absolute + b"\r\n" + render_head("", credentials(self._proxy))[2:-2] + rest_of_head
+            head = absolute + b"\r\n" + render_head("", build_proxy_credentials(self._proxy))[2:-2] + rest_of_head
         # At most twice: a second failure is on a new connection, and so not stale.
         while True:
             is_kept = False
             try:
                 is_kept = await self._ensure_connection()
-                return await self._exchange(method, head, body, rest, chunked=length == CHUNKED)
+                return await self._send_and_read_head(method, head, body, rest, chunked=length == CHUNKED)
             except _ERRORS as error:
                 self.close()
                 # With a rest that was read already the request could not be sent once more.
                 stale = is_kept and rest is None and isinstance(error, _LOST)
                 if stale:  # the service has closed the kept connection meanwhile
-                    self._closed_by_service()
+                    self._record_early_close()
                 # A client should not repeat an unsafe request by itself (RFC 9110, section 9.2.2).
                 if not stale or method not in SAFE:  # it may have done the work
                     return self._describe_failure(error)
@@ -193,30 +193,30 @@ class Upstream:
         """Makes a connection unless there is one, which is True."""
         loop, route = asyncio.get_running_loop(), self.route
         # Closed by the service, or about to be: what is sent there would be lost.
-        if self.protocol is not None and (self.protocol.should_close or self.protocol.over()):
-            self._closed_by_service()
+        if self.protocol is not None and (self.protocol.should_close or self.protocol.is_stale()):
+            self._record_early_close()
             self.close()
         if self.protocol is not None:
             return True
-        host, port = address_through(route, self._proxy)
+        host, port = get_connect_address(route, self._proxy)
         options: dict[str, Any] = {"host": host, "port": port}
         # Over all of it: the handshake of TLS alone may take 60 s in asyncio.
         async with asyncio.timeout(CONNECT_S):
             if route.scheme == "https":
                 # asyncio makes TLS over a socket that a proxy has connected already.
-                options = {"sock": await connect(route, self._proxy)} if self._proxy.hostname else options
-                options |= {"ssl": _context(), "server_hostname": route.host}
+                options = {"sock": await connect_service(route, self._proxy)} if self._proxy.hostname else options
+                options |= {"ssl": _make_tls_context(), "server_hostname": route.host}
             _, self.protocol = await loop.create_connection(lambda: _Protocol(loop), **options)
         return False
 
-    def _closed_by_service(self) -> None:
+    def _record_early_close(self) -> None:
         """Notes a service that did not keep its connection, though it had not said so. Its next one is not kept either:
         a request might come on it just when it closes."""
         # Later than that, closing an idle connection is what all servers do.
         if asyncio.get_running_loop().time() - self._idle_s < HASTY_S:
             self._hasty.add(self.route.name)
 
-    async def _exchange(
+    async def _send_and_read_head(
         self, method: str, head: bytes, body: bytes, rest: Take | None, *, chunked: bool
     ) -> ServiceAnswer:
         protocol = self.protocol
@@ -226,9 +226,15 @@ class Upstream:
             protocol.of_head = of_head
             protocol.set_response_params(
                 # Bodies as they come: unpacked they would be no answer of this service's any more.
-                skip_payload=of_head, read_until_eof=True, auto_decompress=False, read_timeout=self._timeout_s,
-                read_bufsize=READ_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
-            )  # fmt: skip
+                skip_payload=of_head,
+                read_until_eof=True,
+                auto_decompress=False,
+                read_timeout=self._timeout_s,
+                read_bufsize=READ_MAX,
+                max_line_size=HEAD_MAX,
+                max_field_size=HEAD_MAX,
+                max_headers=FIELDS_MAX,
+            )
         # Anew for each request: an answer that is a stream has switched it off.
         protocol.read_timeout = self._timeout_s
         protocol.at_head = True
@@ -267,7 +273,7 @@ class Upstream:
             return True
         return False
 
-    async def done(self, *, clean: bool) -> bool:
+    async def finish_exchange(self, *, clean: bool) -> bool:
         """Ends an exchange; True if all of its request was sent. `clean`: its answer came whole."""
         pump, self._pump, protocol = self._pump, None, self.protocol
         sent = True
@@ -285,7 +291,7 @@ class Upstream:
             self.close()
         return sent
 
-    def leave(self) -> None:
+    def shut_down_sending(self) -> None:
         """Ends the gateway's direction of the connection, as a client does that leaves. The service may say yet what it
         has done."""
         if self.protocol is not None and self.protocol.transport is not None:
@@ -297,16 +303,16 @@ class Upstream:
         subject = f"the upstream {self.route.name} ({self.route.url})"
         if isinstance(error, ssl.SSLError):
             return OwnAnswer(
-                502, f"{subject} refuses TLS: {getattr(error, 'verify_message', None) or describe_exception(error)}"
+                502, f"{subject} refuses TLS: {getattr(error, 'verify_message', None) or describe_tls_error(error)}"
             )
         if isinstance(error, asyncio.TimeoutError):
             # 504 as gateways answer for a service that is too slow, 502 for all else.
             return OwnAnswer(504, f"{subject} did not answer within {self._timeout_s:g} s")
         if isinstance(error, http_exceptions.HttpProcessingError):
-            return OwnAnswer(502, f"{subject} does not speak HTTP/1.1: {first_line(error.message)}")
+            return OwnAnswer(502, f"{subject} does not speak HTTP/1.1: {get_first_line(error.message)}")
         if isinstance(error, socket.gaierror):
             return OwnAnswer(502, f"{subject} is not found: {error.strerror}")
-        return OwnAnswer(502, f"{subject} gave no answer: {describe_error(error)}")
+        return OwnAnswer(502, f"{subject} gave no answer: {describe_os_error(error)}")
 
     def close(self) -> None:
         protocol, self.protocol = self.protocol, None
@@ -317,17 +323,17 @@ class Upstream:
             self._pump = None
 
 
-def first_line(message: str) -> str:
+def get_first_line(message: str) -> str:
     """The first line of what is wrong with a head or a body, without the excerpt that follows it."""
     return message.strip().splitlines()[0].rstrip(":")
 
 
-def describe_exception(error: Exception) -> str:
+def describe_tls_error(error: Exception) -> str:
     """The reason that OpenSSL gives, as in "wrong version number"."""
     return (getattr(error, "reason", None) or str(error)).lower().replace("_", " ")
 
 
-def describe_error(error: BaseException) -> str:
+def describe_os_error(error: BaseException) -> str:
     """The reason that the system gives, in words."""
     if isinstance(error, OSError):
         # Where asyncio tried several addresses, the number stands in the text alone.
@@ -345,22 +351,22 @@ def _write(protocol: ResponseHandler, data: bytes | memoryview) -> None:
     protocol.transport.write(data)
 
 
-def address_through(route: GatewayRoute, proxy: SplitResult) -> tuple[str, int]:
+def get_connect_address(route: GatewayRoute, proxy: SplitResult) -> tuple[str, int]:
     """The host and the port to connect to for a route's service."""
     return (proxy.hostname, proxy.port or PORTS["http"]) if proxy.hostname else (route.host, route.port)
 
 
-async def connect(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, str]) -> socket.socket:
+async def connect_service(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, str]) -> socket.socket:
     """A connection to a route's service, through the proxy on the way, if there is one. `marks`: fields that it is
     sent. Raises OSError: there is none."""
-    loop, (host, port) = asyncio.get_running_loop(), address_through(route, proxy)
+    loop, (host, port) = asyncio.get_running_loop(), get_connect_address(route, proxy)
     # Happy eyeballs, as asyncio does it for plain connections: a host with a dead address of IPv6 must not cost its
     # timeout.
     line = await start_connection(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     try:
         if proxy.hostname:
             target = join_host_port(route.host, route.port)
-            fields = [("Host", target), *credentials(proxy), *marks]
+            fields = [("Host", target), *build_proxy_credentials(proxy), *marks]
             await loop.sock_sendall(line, render_head(f"CONNECT {target} HTTP/1.1", fields))
             first = (await read_head(line)).split(b"\r\n")[0].decode("latin-1")
             status = first.split(" ")[1:2] or [first]
@@ -405,7 +411,7 @@ _OWN = HOP_BY_HOP | {"host", "content-length", "expect", "upgrade"}
 UPGRADE = "websocket"
 
 
-def build_head(route: GatewayRoute, method: str, target: str, fields: Fields, length: int) -> bytes:
+def build_request_head(route: GatewayRoute, method: str, target: str, fields: Fields, length: int) -> bytes:
     """The head of a request as a route's service gets it."""
     # Fields that a Connection field names are of this connection only (RFC 9110, section 7.6.1).
     named = [value for name, value in fields if name.lower() == "connection"]
@@ -425,7 +431,7 @@ def build_head(route: GatewayRoute, method: str, target: str, fields: Fields, le
     return render_head(f"{method} {route.base}{target} HTTP/1.1", sent)
 
 
-def credentials(proxy: SplitResult) -> Fields:
+def build_proxy_credentials(proxy: SplitResult) -> Fields:
     """The name and the password in a proxy's address, as a field."""
     if not proxy.username:
         return []
@@ -433,7 +439,7 @@ def credentials(proxy: SplitResult) -> Fields:
     return [("Proxy-Authorization", "Basic " + b64encode(f"{name}:{word}".encode()).decode())]
 
 
-class GatewayAnswer(Parts):
+class GatewayAnswer(BodyParts):
     """An answer to the client. `clean`: the whole body was taken; `measured`: it says how long its body is."""
 
     status: int
@@ -444,22 +450,22 @@ class GatewayAnswer(Parts):
     _broke: Failure | None = None
     _over = False
 
-    def ready(self) -> bytes:
-        """The part of the body that has come already. Chunks are told one by one, by `take`."""
+    def read_ready_part(self) -> bytes:
+        """The part of the body that has come already. Chunks are told one by one, by `read_part`."""
         raise NotImplementedError
 
-    async def coming(self) -> bytes | None:
+    async def read_next_part(self) -> bytes | None:
         """The next part of the body; None at its end. Raises Failure: it broke off, or nothing came for too long."""
-        return self.ready() or None
+        return self.read_ready_part() or None
 
-    async def begin(self, taking: Taking, *, wait: bool) -> bytes:
-        """The part that has come already, or the first one if it may `wait` for it. Its failure is told by `take`.
+    async def read_first_part(self, taking: Taking, *, wait: bool) -> bytes:
+        """The part that has come already, or the first one if it may `wait` for it. Its failure is told by `read_part`.
         `taking` is given each part first."""
-        self._taking, piece = taking, self.ready() or None
-        # The head goes out all the same, as the service sent it; `take` tells of the break.
+        self._taking, piece = taking, self.read_ready_part() or None
+        # The head goes out all the same, as the service sent it; `read_part` tells of the break.
         if piece is None and wait:
             try:
-                piece = await self.coming()
+                piece = await self.read_next_part()
                 self._over = piece is None
             except Failure as broke:
                 piece, self._broke = b"", broke
@@ -467,25 +473,25 @@ class GatewayAnswer(Parts):
         taking(piece if wait else piece or b"")
         return piece or b""
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         if self._broke is not None:
             raise self._broke
         if self._over:
             return None
-        piece = await self.coming()
+        piece = await self.read_next_part()
         self._over = piece is None
         if self._taking is not None:
             self._taking(piece)
         return piece
 
-    async def whole(self) -> tuple[int, Fields, bytes]:
+    async def read_all(self) -> tuple[int, Fields, bytes]:
         """The whole answer. Raises Failure: it broke off."""
         parts = []
-        while (piece := await self.take()) is not None:
+        while (piece := await self.read_part()) is not None:
             parts.append(piece)
         return self.status, self.fields, b"".join(parts)
 
-    def parts(self) -> Parts:
+    def iterate_parts(self) -> BodyParts:
         return self
 
 
@@ -512,12 +518,12 @@ class ServiceAnswer(GatewayAnswer):
             self._payload = Switched(protocol).stream
             self.fields += [field for field in fields if field[0].lower() in ("connection", "upgrade")]
 
-    def ready(self) -> bytes:
+    def read_ready_part(self) -> bytes:
         if self._chunked or self._payload is EMPTY_PAYLOAD or self._payload.exception() is not None:
             return b""
         return self._payload.read_nowait()
 
-    async def coming(self) -> bytes | None:
+    async def read_next_part(self) -> bytes | None:
         try:
             piece, has_more, broke = b"", self._chunked, False
             # aiohttp tells of a chunk's end by an empty piece.
@@ -543,15 +549,16 @@ class OwnAnswer(GatewayAnswer):
 
     def __init__(self, status: int, content: str | dict[str, Any]) -> None:
         self._left = body = json.dumps({"error": content} if isinstance(content, str) else content).encode()
-        self.status, self.reason = status, phrase(status, "")
+        self.status, self.reason = status, get_status_phrase(status, "")
         self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
 
-    def spelt(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """The answer as the last one on its connection."""
         return (
-            render_head(f"HTTP/1.1 {self.status} {self.reason}", [*self.fields, ("Connection", "close")]) + self.ready()
+            render_head(f"HTTP/1.1 {self.status} {self.reason}", [*self.fields, ("Connection", "close")])
+            + self.read_ready_part()
         )
 
-    def ready(self) -> bytes:
+    def read_ready_part(self) -> bytes:
         body, self._left = self._left, b""
         return body

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from chaoslab.base import parsers
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import suggest_name
 from chaoslab.core.plan import Candidates, Injection
 from chaoslab.seams.services.line import ClientEnd
 from chaoslab.seams.services.seam import ServiceSeam
@@ -43,7 +43,7 @@ class FailureShare:
     def __init__(self, over_s: float) -> None:
         self._over_s, self._steps = over_s, deque[list[float]]()
 
-    def add(self, now_s: float, *, failed: bool) -> float:
+    def add_request(self, now_s: float, *, failed: bool) -> float:
         """The share with one request more; 0 for too few."""
         # Counted in steps of a twentieth of the window, so that the memory does not grow with the requests.
         if not self._steps or now_s - self._steps[-1][0] > self._over_s / 20:
@@ -72,7 +72,7 @@ class Controls:
     token: str = field(default_factory=lambda: os.urandom(16).hex(), repr=False)
 
     def __post_init__(self) -> None:
-        self.seam.limit = self.limited
+        self.seam.limit = self.filter_enabled_injections
         self._named = {injection.name: injection for injection in self.seam.plan.injections}
         self._told = self._over = ""
         self._left: dict[int, Candidates] = {}
@@ -80,9 +80,9 @@ class Controls:
         self._began_s = self.renewed_s = self.now()
         self._rate = FailureShare(self.bounds.stop_if[1]) if self.bounds.stop_if is not None else None
 
-    def limited(self, reach: Candidates) -> Candidates:
+    def filter_enabled_injections(self, reach: Candidates) -> Candidates:
         """Those of the injections that may hit now."""
-        reason = self._ended()
+        reason = self._find_bound_stop_reason()
         # A reason is told when it first holds, and not for each request.
         if reason and reason != self._told:
             self._told = reason
@@ -93,45 +93,45 @@ class Controls:
             return reach
         if id(reach) not in self._left:  # the memory of a trial knows them by their identity, and keeps them
             self._left[id(reach)] = Candidates(
-                self._adjust(injection) for injection in reach if injection.name not in self.off
+                self._adjust_chance(injection) for injection in reach if injection.name not in self.off
             )
         return self._left[id(reach)]
 
-    def pass_on(self) -> None:
-        """Makes no more faults, for good: the gateway is to end, and passes on what still comes."""
+    def stop_faults(self) -> None:
+        """Makes no more faults, for good: the gateway is to end, and only passes traffic on."""
         if not self._over:
-            self._over = "the gateway is to end, and passes on what still comes"
+            self._over = "the gateway is to end, and only passes traffic on"
             self.tell(f"no more faults: {self._over}")
             self._told = self._over
 
     @property
-    def ended(self) -> str:
+    def fault_stop_reason(self) -> str:
         """The reason for which no faults are made any more, by its bounds or the plan's limits; empty if there is
         none."""
-        return self._ended() or self.seam.memory.guard.ended()
+        return self._find_bound_stop_reason() or self.seam.memory.guard.find_fault_end_reason()
 
-    def saw(self, end: ClientEnd) -> None:
+    def record_request_end(self, end: ClientEnd) -> None:
         """Takes the end of a request on its client's side."""
         if self._rate is None or self.bounds.stop_if is None:
             return
         share_max, over_s = self.bounds.stop_if
         # By what the client saw: a service that is down answers nothing at all.
         failed = end.answer is None or end.answer[0] >= 400 or end.error is not None
-        share = self._rate.add(self.now(), failed=failed)
+        share = self._rate.add_request(self.now(), failed=failed)
         if share > share_max and not self._over:
             self._over = f"{share:.0%} of the requests failed (--stop-if error_rate > {share_max:g} over {over_s:g} s)"
 
-    def _adjust(self, injection: Injection) -> Injection:
+    def _adjust_chance(self, injection: Injection) -> Injection:
         chance = self.chances.get(injection.name)
         return injection if chance is None else replace(injection, chance=chance)
 
-    def _ended(self) -> str:
+    def _find_bound_stop_reason(self) -> str:
         """The reason for which no faults are made any more; empty if there is none. It stays."""
         now_s, bounds = self.now(), self.bounds
         if self._over:
             return self._over
         # Counted by the seam's memory, so that a hit that a story masked counts as well.
-        if bounds.faults_max is not None and self._hits() >= bounds.faults_max:
+        if bounds.faults_max is not None and self._count_hits() >= bounds.faults_max:
             return f"--max-faults {bounds.faults_max} is reached"
         if bounds.until_s is not None and now_s - self._began_s >= bounds.until_s:
             return "the time of --until is over"
@@ -139,10 +139,10 @@ class Controls:
             self._over = f"nobody renewed the lease of {bounds.lease_s:g} s"
         return self._over
 
-    def _hits(self) -> int:
+    def _count_hits(self) -> int:
         return sum(counts.times for counts in self.seam.memory.met.values())
 
-    def answer_to(self, method: str, path: str) -> Answer:
+    def answer_control_request(self, method: str, path: str) -> Answer:
         """The answer to a request at the control's path: status and JSON."""
         token, *lever = map(unquote, path.removeprefix(PATH).split("/"))  # a name may have a slash
         # In constant time: how long a wrong token takes must not tell how much of it is right.
@@ -152,7 +152,7 @@ class Controls:
             case "GET", ["status"]:
                 pass
             case "GET", ["faults"]:
-                return 200, {"faults": [*map(self._fault, self._named)]}
+                return 200, {"faults": [*map(self._describe_fault, self._named)]}
             case "POST", ["pause" | "resume" as way]:
                 self.paused = way == "pause"
                 self.tell(f"control: {way}d")
@@ -161,22 +161,23 @@ class Controls:
                 self.stop()
             case "POST", ["renew"]:
                 # A lease that is over stays over: what ended may not begin again unseen.
-                if not self._ended():
+                if not self._find_bound_stop_reason():
                     self.renewed_s = self.now()
             case "POST", ["faults", name, _, *_] if name not in self._named:
-                return 404, {"error": f"no fault is called '{name[:60]}': {did_you_mean(name, self._named)}"}
+                return 404, {"error": f"no fault is called '{name[:60]}': {suggest_name(name, self._named)}"}
             case "POST", ["faults", name, "off" | "on" as way]:
                 self.off = self.off - {name} if way == "on" else self.off | {name}
                 self.tell(f"control: '{name}' is {way}")
             case "POST", ["faults", name, "chance", text]:
                 try:
-                    chance = parsers.parse_bounded(text, 0.0, 1.0, "a chance from 0 to 1")
+                    chance = parsers.parse_bounded_number(text, 0.0, 1.0, "a chance from 0 to 1")
                 except ValueError as error:
                     return 400, {"error": f"{text[:60]!r} should be {error}"}
                 if not self._named[name].may_hit:
                     return 400, {"error": f"'{name}' has the chance 0 in the plan: begin above it, and pause"}
                 self.tell(
-                    f"control: '{name}' has the chance {chance:g}, after {self._adjust(self._named[name]).chance:g}"
+                    f"control: '{name}' has the chance {chance:g}, after "
+                    f"{self._adjust_chance(self._named[name]).chance:g}"
                 )
                 self.chances[name] = chance
             case _:
@@ -184,14 +185,15 @@ class Controls:
         if lever[0] == "faults":
             # The choices that were made with the old chances.
             self._left.clear()
-            return 200, self._fault(lever[1])
+            return 200, self._describe_fault(lever[1])
         return 200, {
-            "paused": self.paused, "ended": self._ended(), "faults": self._hits(), "under_way": len(self.seam.open),
+            "paused": self.paused, "ended": self._find_bound_stop_reason(), "faults": self._count_hits(),
+            "under_way": len(self.seam.open),
         }  # fmt: skip
 
-    def _fault(self, name: str) -> dict[str, Any]:
+    def _describe_fault(self, name: str) -> dict[str, Any]:
         counts = self.seam.memory.met.get(name)
         return {
-            "name": name, "on": name not in self.off, "chance": self._adjust(self._named[name]).chance,
+            "name": name, "on": name not in self.off, "chance": self._adjust_chance(self._named[name]).chance,
             "hits": counts.times if counts is not None else 0,
         }  # fmt: skip

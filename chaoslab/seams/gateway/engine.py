@@ -16,10 +16,10 @@ from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
 from chaoslab.base.boundary import Through
 from chaoslab.seams.gateway._connection import Connection, Exchange, SentAnswer
-from chaoslab.seams.gateway._rewriting import Rewriting
-from chaoslab.seams.gateway._upstream import Take, first_line
+from chaoslab.seams.gateway._rewriting import AddressRewriter
+from chaoslab.seams.gateway._upstream import Take, get_first_line
 from chaoslab.seams.gateway.controls import PATH
-from chaoslab.seams.gateway.routes import GatewayRoute, describe_unknown
+from chaoslab.seams.gateway.routes import GatewayRoute, describe_unknown_route
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.wire.http1 import BODY_MAX, CHUNKED
@@ -46,24 +46,24 @@ class Server(web.Server):
         line = request.protocol
         assert isinstance(line, Connection)
         try:
-            return await self._answered(request, line)
+            return await self._route_and_answer(request, line)
         except (OSError, RequestPayloadError) as error:
             if isinstance(error, RequestPayloadError) and line.transport is not None:
-                return line.say(400, f"this is no HTTP/1.1: {first_line(str(error))}")
+                return line.send_gateway_answer(400, f"this is no HTTP/1.1: {get_first_line(str(error))}")
         except Through:  # the log is lost: whoever reads it is told
             pass
         line.force_close()
         return SentAnswer(keep_alive=False)
 
-    def led(
+    def find_route(
         self, line: Connection, method: str, target: str, head: Mapping[str, str], *, old: bool
-    ) -> tuple[GatewayRoute, str, Rewriting] | SentAnswer:
+    ) -> tuple[GatewayRoute, str, AddressRewriter] | SentAnswer:
         """The route of a request, its path there and the rewriting of the answer; or the gateway's own answer. `head`:
         the request's fields, by their names in lower case; `old`: it is in HTTP/1.0."""
         host, gateway = head.get("host", ""), self._gateway
         # HTTP/1.0 has no Host; in 1.1 its absence is no name that a page could have led here.
-        if (host or not old) and (refused := refuse_origin(head.get("origin", ""), host.lower())) is not None:
-            return line.say(403, refused)
+        if (host or not old) and (refused := explain_refused_origin(head.get("origin", ""), host.lower())) is not None:
+            return line.send_gateway_answer(403, refused)
         if (
             not self._only
             and (controls := gateway.controls) is not None
@@ -72,21 +72,21 @@ class Server(web.Server):
         ):
             # Below the lock: a lever changes what the next attempt is decided by.
             with gateway.lock:
-                status, answer = controls.answer_to(method, target)
-            return line.say(status, answer)
-        name, path = split_target(target, self._only)
+                status, answer = controls.answer_control_request(method, target)
+            return line.send_gateway_answer(status, answer)
+        name, path = split_route_and_path(target, self._only)
         if name not in gateway.routes:
-            return line.say(404, describe_unknown(name, gateway.routes))
+            return line.send_gateway_answer(404, describe_unknown_route(name, gateway.routes))
         # By the name that the client used, so that an address in an answer leads back to that.
         own_address = f"http://{host}" if host else gateway.addresses.get(self._only, gateway.address)
         own_address = own_address if self._only else f"{own_address}/{name}"
         return (
             gateway.routes[name],
             path,
-            Rewriting(gateway.routes[name], own_address, gateway.routes, gateway.prefixes),
+            AddressRewriter(gateway.routes[name], own_address, gateway.routes, gateway.route_addresses),
         )
 
-    async def _answered(self, request: web.BaseRequest, line: Connection) -> SentAnswer:
+    async def _route_and_answer(self, request: web.BaseRequest, line: Connection) -> SentAnswer:
         # raw_headers keep the order and the spelling of names, which services may depend on.
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers]
         said = {name.lower(): value for name, value in fields}
@@ -95,14 +95,16 @@ class Server(web.Server):
         target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
         # Before the route: a loop takes connections until the system has none left.
         if self._gateway.mark in said.get(HOP.lower(), ""):
-            return line.say(508, self._gateway.loop(target.partition("?")[0][:60]))
-        led = self.led(line, request.method, target, said, old=old)
+            return line.send_gateway_answer(508, self._gateway.report_loop(target.partition("?")[0][:60]))
+        led = self.find_route(line, request.method, target, said, old=old)
         if isinstance(led, SentAnswer):
             return led
         route, path, rewriting = led
         # Of gzip, chunked only the latter would go on, as the parser has taken both apart.
         if (coding := said.get("transfer-encoding", "chunked")).lower() != "chunked":
-            return line.say(400, f"the Transfer-Encoding {coding!r:.80} is none that the gateway passes on")
+            return line.send_gateway_answer(
+                400, f"the Transfer-Encoding {coding!r:.80} is none that the gateway passes on"
+            )
         if said.get("expect", "").lower() == "100-continue" and line.transport is not None:
             # Here and not at the service: its body is read before anybody is asked.
             line.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -114,34 +116,38 @@ class Server(web.Server):
         head, known = (request.method, path, list(request.raw_headers)), b""
         exchange = Exchange(self._gateway, line, request, route, rewriting, length)
         if unnamed:
-            exchange.rest = _take_rest(request.content)
+            exchange.rest = _make_rest_reader(request.content)
         # Nothing to read first where no fault can hit it: full duplex would come to a stop.
-        elif length and not request.content.is_eof() and self._gateway.passes(route.name, said.get("content-type", "")):
-            known = await exchange.pass_on(HttpRequest(*head, b""), request.content)
+        elif (
+            length
+            and not request.content.is_eof()
+            and self._gateway.should_stream_body(route.name, said.get("content-type", ""))
+        ):
+            known = await exchange.forward_request(HttpRequest(*head, b""), request.content)
         elif length:
             # Read whole up to a bound: its number depends on what it says.
-            exchange.body, exchange.rest = await _read_body(request.content)
+            exchange.body, exchange.rest = await _read_body_up_to_limit(request.content)
             known = b"" if exchange.rest else exchange.body
         http_request = HttpRequest(*head, known)
         http_request.__dict__["fields"] = fields  # which were read already
-        attempt = self._gateway.attempt_of(route.name, http_request, exchange)
+        attempt = self._gateway.open_attempt(route.name, http_request, exchange)
         if attempt is None:
-            exchange.give_up()
+            exchange.cancel_forwarding()
             # The trial has ended: the request belongs to none.
             raise ConnectionResetError
         self._gateway.under_way.add(attempt)
         try:
-            goes_on = await exchange.run(attempt)
+            goes_on = await exchange.serve_attempt(attempt)
         finally:
             self._gateway.under_way.remove(attempt)
             line.exchange = None
             if line.transport is None:
                 line.close_upstreams()
         # A client that has ended its direction gets what it asked for, and nothing is read any more.
-        return SentAnswer(keep_alive=goes_on and (not line.left or line.asked_more))
+        return SentAnswer(keep_alive=goes_on and (not line.left or line.has_next_request))
 
 
-def split_target(target: str, only: str) -> tuple[str, str]:
+def split_route_and_path(target: str, only: str) -> tuple[str, str]:
     """The route's name and the rest of the path. `only`: the route of the port, whose name no path has."""
     if target.startswith(("http://", "https://")):  # as to a proxy
         target = "/" + target.split("/", 3)[3] if target.count("/") > 2 else "/"
@@ -152,23 +158,24 @@ def split_target(target: str, only: str) -> tuple[str, str]:
     return name, f"/{rest}{mark}{query}"
 
 
-def refuse_origin(origin: str, host: str) -> str | None:
+def explain_refused_origin(origin: str, host: str) -> str | None:
     """The words for a request that a browser makes for a page, or one under a foreign name; None for any other. `host`:
     in lower case."""
-    name = _name_of(host)
-    if origin and _name_of(origin.lower().partition("://")[2]) not in LOOPBACK | {name}:  # some programs send their own
+    name = _strip_port(host)
+    # some programs send their own
+    if origin and _strip_port(origin.lower().partition("://")[2]) not in LOOPBACK | {name}:
         return f"the gateway answers programs, not pages of a browser (Origin: {origin[:60]})"
     if name not in LOOPBACK:
-        return f"the gateway is asked for as 127.0.0.1 or localhost, not as {host[:60]!r}"
+        return f"the gateway answers to 127.0.0.1 and localhost, not to {host[:60]!r}"
     return None
 
 
-def _name_of(host: str) -> str:
+def _strip_port(host: str) -> str:
     """A host without its port, and without the dot that may end a whole name."""
     return (host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host).removesuffix(".")
 
 
-async def _read_body(content: StreamReader) -> tuple[bytes, Take | None]:
+async def _read_body_up_to_limit(content: StreamReader) -> tuple[bytes, Take | None]:
     """The body, or its beginning and what gives the rest if it is larger than what is kept."""
     pieces, size = list[bytes](), 0
     while size <= BODY_MAX:
@@ -178,14 +185,14 @@ async def _read_body(content: StreamReader) -> tuple[bytes, Take | None]:
         pieces.append(piece)
         size += len(piece)
 
-    return b"".join(pieces), _take_rest(content)
+    return b"".join(pieces), _make_rest_reader(content)
 
 
-def _take_rest(content: StreamReader) -> Take:
-    async def rest() -> bytes | None:
+def _make_rest_reader(content: StreamReader) -> Take:
+    async def read_rest() -> bytes | None:
         return await content.readany() or None
 
-    return rest
+    return read_rest
 
 
 @contextmanager
@@ -211,7 +218,7 @@ def run_gateway(
         if task is not None:  # before the others, which are its
             task.cancel()
 
-    def run() -> None:
+    def run_loop() -> None:
         try:
             with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which ends what goes on in it
                 runner.run(serve())
@@ -220,7 +227,7 @@ def run_gateway(
             ready.set()
 
     # Daemon: a gateway that hangs must not keep its process.
-    thread = Thread(target=run, name="gateway", daemon=True)
+    thread = Thread(target=run_loop, name="gateway", daemon=True)
     thread.start()
     ready.wait()
     try:

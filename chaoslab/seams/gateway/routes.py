@@ -8,7 +8,7 @@ from functools import cached_property
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # documented all the same
 
-from chaoslab.base.registry import did_you_mean
+from chaoslab.base.registry import suggest_name
 from chaoslab.base.secrets import printed
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -30,9 +30,9 @@ class GatewayRoute:
     base: str = ""
 
     @cached_property
-    def near(self) -> bool:
+    def is_local(self) -> bool:
         """True if the service is on this machine, and asked by loopback."""
-        return is_near(self.host)
+        return is_loopback_host(self.host)
 
     @cached_property
     def authority(self) -> str:
@@ -50,19 +50,19 @@ def join_host_port(host: str, port: int | None) -> str:
     return name if port is None else f"{name}:{port}"
 
 
-def is_near(host: str) -> bool:
+def is_loopback_host(host: str) -> bool:
     """True if the host is this machine, by loopback."""
     # All of 127.0.0.0/8 is loopback.
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def is_host(name: str) -> bool:
+def is_host_name(name: str) -> bool:
     """True if the name is a host's, as in api.openai.com or crm:8080, and not one that a route was given."""
     # Without a dot or a colon it could be a route's name.
     return _HOST.fullmatch(name) is not None and (name == "localhost" or "." in name or ":" in name)
 
 
-def of_host(name: str) -> GatewayRoute:
+def make_host_route(name: str) -> GatewayRoute:
     """The route of a host that is asked at its own address. Raises ValueError: its port is none."""
     host, _, number = name.partition(":")
     port = int(number or PORTS["https"])
@@ -71,24 +71,24 @@ def of_host(name: str) -> GatewayRoute:
     return GatewayRoute(name, "https" if port == PORTS["https"] else "http", host, port)
 
 
-def route(text: str, *, hosts: bool = False) -> GatewayRoute:
+def parse_route(text: str, *, hosts: bool = False) -> GatewayRoute:
     """The route in a text such as "crm=http://127.0.0.1:9000". `hosts`: a host may be one, as in api.openai.com, with
     another address in its place or without. Raises ValueError: it is none; the message says what it should be."""
     if hosts and _HOST.fullmatch(text):
-        return of_host(text)
+        return make_host_route(text)
     # A route may hold a password, and its text goes into an error.
     text = printed.mask(text) if "@" in text else text
     name, equals, url = text.partition("=")
     example = "as in crm=http://127.0.0.1:9000"
     if not equals:
         lacks = "name" if "://" in text else "URL"
-        hint = "; a host alone needs the proxy" if is_host(text) else ""
+        hint = "; a host alone needs the proxy" if is_host_name(text) else ""
         raise ValueError(f"the route {text[:80]!r} has no {lacks}: {example}{hint}")
     if not (_HOST if hosts else _NAME).fullmatch(name):
-        hint = "; a host needs the proxy" if is_host(name) else ""
+        hint = "; a host needs the proxy" if is_host_name(name) else ""
         raise ValueError(f"the route {text[:80]!r} has a wrong name: small letters, digits, - and _, {example}{hint}")
     # Only to refuse a port that is none.
-    of_host(name)
+    make_host_route(name)
     parts, subject = urlsplit(url), f"the route {name} goes to {url[:80]!r}"
     if parts.scheme not in PORTS:
         raise ValueError(f"{subject}: it should begin with http:// or https://, {example}")
@@ -107,7 +107,7 @@ def parse_routes(texts: Iterable[str], *, hosts: bool = False) -> dict[str, Gate
     name, or there is none."""
     by_name: dict[str, GatewayRoute] = {}
     for text in texts:
-        parsed = route(text, hosts=hosts)
+        parsed = parse_route(text, hosts=hosts)
         if parsed.name in by_name:
             raise ValueError(f"two routes are called {parsed.name}: each needs a name of its own")
         by_name[parsed.name] = parsed
@@ -116,31 +116,33 @@ def parse_routes(texts: Iterable[str], *, hosts: bool = False) -> dict[str, Gate
     return by_name
 
 
-def describe_unknown(name: str, route_names: Iterable[str]) -> str:
+def describe_unknown_route(name: str, route_names: Iterable[str]) -> str:
     """The words for a path that leads to no route."""
     names = list(route_names)
-    return f"no route is called '{name[:60]}': {did_you_mean(name, names)}" if name else (
-        f"the path names no route: it should begin with {' or '.join(f'/{route_name}/' for route_name in names)}"
-    )  # fmt: skip
+    return (
+        f"no route is called '{name[:60]}': {suggest_name(name, names)}"
+        if name
+        else (f"the path names no route: it should begin with {' or '.join(f'/{route_name}/' for route_name in names)}")
+    )
 
 
-def proxy_for(route: GatewayRoute, environment: Mapping[str, str]) -> str:
+def find_proxy(route: GatewayRoute, environment: Mapping[str, str]) -> str:
     """The address of the proxy over which the route's service is asked, as the environment has it; empty if there is
     none."""
     # Names in either case, as curl and Python read them; an empty one is none.
     variables = {name.lower(): value for name, value in environment.items() if value}
     proxy = variables.get(f"{route.scheme}_proxy") or variables.get("all_proxy") or ""
     # Never for this machine: a proxy would look for the service on its own.
-    if route.near or not proxy or proxy_bypass_environment(route.host, {"no": variables.get("no_proxy", "")}):
+    if route.is_local or not proxy or proxy_bypass_environment(route.host, {"no": variables.get("no_proxy", "")}):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
 # Asked before the run: an agent that meets no service proves nothing.
-def check_reached(route: GatewayRoute, *, only_here: bool = False) -> None:
+def ensure_reachable(route: GatewayRoute, *, only_here: bool = False) -> None:
     """Checks that the route's service takes connections. `only_here`: if it is on this machine, and by loopback. Raises
     LookupError: it takes none."""
-    if only_here and not route.near:
+    if only_here and not route.is_local:
         return
     try:
         socket.create_connection((route.host, route.port), CONNECT_S).close()

@@ -9,10 +9,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from chaoslab.base.clock import system
-from chaoslab.base.terminal import clean
+from chaoslab.base.terminal import clean_text
 from chaoslab.seams.gateway.controls import Controls
 from chaoslab.seams.gateway.routes import GatewayRoute
-from chaoslab.seams.services.aside import attempt_aside, unread
+from chaoslab.seams.services.aside import make_service_attempt, make_unparsed_attempt
 from chaoslab.seams.services.line import ClientEnd, Line
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
@@ -64,14 +64,14 @@ class Gateway:
     asked_s: float = field(default_factory=system.monotonic)
     """The moment of the last answer, or of the last bytes that passed unread."""
     told: set[str] = field(default_factory=set)
-    """The warnings that `tell_once` has written down."""
+    """The warnings that `warn_once` has written down."""
 
     @cached_property
-    def prefixes(self) -> dict[str, str]:
+    def route_addresses(self) -> dict[str, str]:
         """The address of each route's paths, by route."""
         return {name: f"{self.address}/{name}" for name in self.routes}
 
-    def tell_once(self, message: str, *, aloud: bool = False) -> None:
+    def warn_once(self, message: str, *, aloud: bool = False) -> None:
         """Writes a warning down, once; `aloud`: on standard error too."""
         with self.lock:
             # Outside of a trial there is no log to write it in.
@@ -80,62 +80,62 @@ class Gateway:
             self.told.add(message)
             self.warn(message)
         if aloud:
-            print(f"warning: {clean(message)}", file=sys.stderr, flush=True)
+            print(f"warning: {clean_text(message)}", file=sys.stderr, flush=True)
 
-    def hop(self, hops: str) -> tuple[str, str]:
+    def build_hop_header(self, hops: str) -> tuple[str, str]:
         """The field with this gateway's mark behind those of the gateways on the way here."""
         # Others' marks stay in it: any of the gateways on the way may be the one that comes again.
         return HOP, f"{hops} {self.mark}".strip()
 
-    def loop(self, path: str) -> str:
+    def report_loop(self, path: str) -> str:
         """Tells of a request that has come back. Returns the words for it."""
         message = f"{path} leads back to this gateway: a loop"
-        self.tell_once(message, aloud=True)
+        self.warn_once(message, aloud=True)
         return message
 
-    def settle(self, grace_s: float) -> None:
+    def wait_until_idle(self, grace_s: float) -> None:
         """Waits until all exchanges are over, or the time is."""
         until_s = system.monotonic() + grace_s
         # Not by an event: the loop's thread would have to wake this one at the end of each exchange.
         while self.under_way and system.monotonic() < until_s:
             system.sleep(LOOK_S)
 
-    def acting(self) -> list[str]:
+    def list_pending_requests(self) -> list[str]:
         """The requests that may have an effect yet: their services have not answered, whether their clients wait or
         not. As in "crm 1.1 POST /refunds"."""
         # A copy: the loop's thread changes the set meanwhile.
-        return [f"{a.name} {a.call.request}.{a.call.attempt} {a.tool}" for a in [*self.under_way] if a.may_act]
+        return [f"{a.name} {a.call.request}.{a.call.attempt} {a.tool}" for a in [*self.under_way] if a.may_still_act]
 
     @property
-    def quiet_s(self) -> float:
+    def idle_s(self) -> float:
         """The time for which nobody has asked or waits for an answer, in seconds."""
         return 0.0 if self.under_way else system.monotonic() - self.asked_s
 
-    def end(self) -> None:
+    def end_trial(self) -> None:
         """Ends the trial."""
         with self.lock:
-            self.seam.end()
+            self.seam.end_trial()
 
-    def passes(self, name: str, kind: str) -> bool:
+    def should_stream_body(self, name: str, kind: str) -> bool:
         """True if the body of a request to a service is passed on as it comes, since no fault may hit it. `kind`:
         its type."""
         seam = self.seam
         read = kind.lower().startswith(READ_FIRST) or name in seam.models
-        return not read and seam.book is not None and not seam.plan.candidates(name)
+        return not read and seam.book is not None and not seam.plan.find_candidates(name)
 
-    def attempt_of(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
+    def open_attempt(self, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
         """The attempt that a request is; None outside of a trial. One to a service that is no route is not noted."""
         with self.lock:
             if name not in self.routes:
-                return unread(self.seam, name, request)
-            return attempt_aside(self.seam, name, request, line)
+                return make_unparsed_attempt(self.seam, name, request)
+            return make_service_attempt(self.seam, name, request, line)
 
-    def ended(self, attempt: ServiceAttempt, client_end: ClientEnd) -> None:
+    def handle_exchange_end(self, attempt: ServiceAttempt, client_end: ClientEnd) -> None:
         """Takes the end of an exchange on its client's side."""
         self.asked_s = system.monotonic()
         with self.lock:
             # The trial's end may have ended it meanwhile.
             if not attempt.over:
-                attempt.ended(client_end)
+                attempt.handle_client_end(client_end)
                 if self.controls is not None and attempt.name in self.routes:
-                    self.controls.saw(client_end)
+                    self.controls.record_request_end(client_end)

@@ -15,7 +15,7 @@ from pathlib import Path
 import certifi
 import trustme
 
-from chaoslab.base.files import Unreadable, read
+from chaoslab.base.files import Unreadable, load_bytes
 
 # The variables in which programs look for a file of certificates to believe. All but the last, Node's, replace the
 # program's own.
@@ -32,7 +32,7 @@ class Trust:
         self._authority = trustme.CA(organization_name="chaoslab", organization_unit_name="made for one run")
         self._contexts: dict[str, ssl.SSLContext] = {}
 
-    def context(self, host: str) -> ssl.SSLContext:
+    def get_server_context(self, host: str) -> ssl.SSLContext:
         """The context of a server that speaks HTTP/1.1 in the host's place. Raises ValueError: a certificate cannot
         have this name."""
         if host not in self._contexts:
@@ -49,7 +49,7 @@ class Trust:
             self._contexts[host] = context
         return self._contexts[host]
 
-    def bundle(self, environment: Mapping[str, str]) -> str:
+    def build_ca_bundle(self, environment: Mapping[str, str]) -> str:
         """The certificates that a program should believe, as PEM: those that it believes by itself, and the
         authority's."""
         # A program that reads one of these variables believes nothing else, so the bundle has what it would believe
@@ -59,6 +59,6 @@ class Trust:
         # Some of the paths are None, or files that this system does not have.
         for path in filter(None, paths):
             with suppress(Unreadable):
-                texts.append(read(Path(path)).decode("utf-8", "replace"))
+                texts.append(load_bytes(Path(path)).decode("utf-8", "replace"))
         # Each once: the same roots stand in several of the files.
         return "\n".join(dict.fromkeys(certificate for text in texts for certificate in _PEM.findall(text))) + "\n"

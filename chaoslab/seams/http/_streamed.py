@@ -14,7 +14,7 @@ from chaoslab.core.answers import CHAT_ANSWERS, UNREAD, ReadAnswer
 from chaoslab.core.events import CANCELLED, REPLY_MAX
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.pipe import Signal
-from chaoslab.core.stream import Events, Parts, Piped, Streamed, is_done, json_of
+from chaoslab.core.stream import BodyParts, EventCutter, PipedBody, Streamed, is_done_marker, parse_event_json
 from chaoslab.wire.http1 import BODY_MAX
 from chaoslab.wire.sending import Transport
 
@@ -26,7 +26,7 @@ class ChatReading:
     usage."""
 
     def __init__(self) -> None:
-        self._events = Events()
+        self._events = EventCutter()
         self.count = 0
         self.done = False
         self.heard = ReadAnswer()
@@ -36,34 +36,40 @@ class ChatReading:
     def feed(self, piece: bytes) -> None:
         for event in self._events.feed(piece):
             self.count += 1
-            if is_done(event):
+            if is_done_marker(event):
                 self.done = True
             # A full reading still looks for the usage, which comes in the last event.
             elif not self._full or b'"usage"' in event:
                 with suppress(*UNREAD):  # the reader gets it as it is
-                    self._read(json_of(event))
-                self._full = self._full or len(self.heard.said) >= REPLY_MAX
+                    self._read_chunk(parse_event_json(event))
+                self._full = self._full or len(self.heard.text_and_calls) >= REPLY_MAX
 
-    def _read(self, chunk: Any) -> None:
+    def _read_chunk(self, chunk: Any) -> None:
         # Groq sends the usage of a stream in a field of its own.
         self.usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage") or self.usage
-        CHAT_ANSWERS.hear_event(self.heard, chunk)
+        CHAT_ANSWERS.read_event(self.heard, chunk)
 
 
-class Body(httpx.AsyncByteStream):
+class StreamedBody(httpx.AsyncByteStream):
     """The body of a streamed reply as its reader gets it. `silence_s`: the longest time that the reader may wait for a
     part. `began_s`: the attempt's beginning. `over` is called once, when the body has ended, broken off, or been given
     up. `native` makes the reader's own exception."""
 
     def __init__(
-        self, reply: Reply, *, clock: Clock, began_s: float, silence_s: float,
-        over: Callable[[Streamed, Failure | None], object], native: Callable[[Failure], Exception],
-    ) -> None:  # fmt: skip
+        self,
+        reply: Reply,
+        *,
+        clock: Clock,
+        began_s: float,
+        silence_s: float,
+        over: Callable[[Streamed, Failure | None], object],
+        native: Callable[[Failure], Exception],
+    ) -> None:
         assert reply.stream is not None
         self.read = ChatReading()
         self._now, self._began_s = clock.monotonic, began_s
         self._over, self._native = over, native
-        self._source = (_Piped if reply.pipes else _Straight)(reply, reply.stream, clock, silence_s)
+        self._source = (_PipedParts if reply.pipes else _DirectParts)(reply, reply.stream, clock, silence_s)
         self._first_s: float | None = None
         self._last_s: float | None = None
         self._silence_s = 0.0
@@ -78,7 +84,7 @@ class Body(httpx.AsyncByteStream):
                 # The reader's own moment: what it does between two parts is no silence of the stream's.
                 asked_s = self._now()
                 try:
-                    piece = await self._source.next(asked_s)
+                    piece = await self._source.next_part(asked_s)
                 finally:
                     came_s = self._now()
                     # In a `finally`, since the silence before a failure counts too.
@@ -98,76 +104,76 @@ class Body(httpx.AsyncByteStream):
             # In the client's own exception: a failure in mid-stream reaches the program as it would from its SDK.
             raise self._native(caught) from caught.native
         finally:
-            await self._end(ended, failure)
+            await self._end_and_close(ended, failure)
 
-    # Clients close a stream that they have read to its end, too; `_tell` counts once.
+    # Clients close a stream that they have read to its end, too; `_report_end` counts once.
     async def aclose(self) -> None:
-        await self._end(CANCELLED)
+        await self._end_and_close(CANCELLED)
 
-    def abandon(self) -> None:
+    def end_with_trial(self) -> None:
         """Ends the attempt at once, since its trial is over. Its connection is closed when somebody can wait for
         that."""
-        self._tell(CANCELLED, None)
+        self._report_end(CANCELLED, None)
 
     # Three ways lead here: the end, `aclose`, and the trial's end. The first one counts.
-    def _tell(self, ended: str, failure: Failure | None) -> None:
+    def _report_end(self, ended: str, failure: Failure | None) -> None:
         if self._ended:
             return
         self._ended = True
         heard = self.read
         if ended == CANCELLED and heard.done:  # nothing was left to read
             ended = "end"
-        first_s, last_s = self._offset(self._first_s), self._offset(self._last_s)
+        first_s, last_s = self._get_offset_s(self._first_s), self._get_offset_s(self._last_s)
         silence_s = round(self._silence_s, 6)
         self._over(Streamed(first_s, last_s, silence_s, heard.count, self._size, heard.done, ended), failure)
 
-    def _offset(self, moment_s: float | None) -> float | None:
+    def _get_offset_s(self, moment_s: float | None) -> float | None:
         return None if moment_s is None else round(moment_s - self._began_s, 6)
 
-    async def _end(self, ended: str, failure: Failure | None = None) -> None:
+    async def _end_and_close(self, ended: str, failure: Failure | None = None) -> None:
         try:
             # First the record, then the connection: closing may wait, and be cancelled meanwhile.
-            self._tell(ended, failure)
+            self._report_end(ended, failure)
         finally:
             if not self._closed:
                 self._closed = True
                 await self._source.aclose()
 
 
-class _Straight:
+class _DirectParts:
     """The parts as they come."""
 
-    def __init__(self, reply: Reply, parts: Parts, clock: Clock, silence_s: float) -> None:  # noqa: ARG002
+    def __init__(self, reply: Reply, parts: BodyParts, clock: Clock, silence_s: float) -> None:  # noqa: ARG002
         self._parts, self._silence_s = parts, silence_s
 
-    async def next(self, asked_s: float) -> bytes | None:  # noqa: ARG002 - that is now
+    async def next_part(self, asked_s: float) -> bytes | None:  # noqa: ARG002 - that is now
         """The next part for a reader who asked at that moment; None at the end."""
-        return await _take_within(self._parts, self._silence_s)
+        return await _read_part_within(self._parts, self._silence_s)
 
     async def aclose(self) -> None:
         await self._parts.aclose()
 
 
-class _Piped:
+class _PipedParts:
     """The parts through the reply's pipes, event by event."""
 
-    def __init__(self, reply: Reply, parts: Parts, clock: Clock, silence_s: float) -> None:
+    def __init__(self, reply: Reply, parts: BodyParts, clock: Clock, silence_s: float) -> None:
         self._parts, self._clock, self._silence_s = parts, clock, silence_s
-        self._line = Piped(reply.pipes, clock.monotonic())
+        self._line = PipedBody(reply.pipes, clock.monotonic())
         self._reading: asyncio.Future[bytes | None] | None = None
         self._broke: Failure | None = None
 
-    async def next(self, asked_s: float) -> bytes | None:
+    async def next_part(self, asked_s: float) -> bytes | None:
         by_s = asked_s + self._silence_s
         while (item := self._line.poll(now := self._clock.monotonic())) is None:
             if now >= by_s:
                 raise Failure("timed_out")
-            wake_s = self._line.wake()
+            wake_s = self._line.find_next_due()
             # With its pipes full nothing is read, so that a slow pipe stalls its sender as a slow reader would.
-            if not self._line.room:
+            if not self._line.has_room:
                 await self._clock.asleep((by_s if wake_s is None else min(wake_s, by_s)) - now)
             else:
-                await self._read(by_s - now, None if wake_s is None else max(0.0, wake_s - now))
+                await self._feed_pipes(by_s - now, None if wake_s is None else max(0.0, wake_s - now))
         if item is Signal.END:
             return None
         if isinstance(item, Signal):
@@ -175,14 +181,14 @@ class _Piped:
             raise self._broke or Failure("reset")
         return item
 
-    async def _read(self, left_s: float, within_s: float | None) -> None:
+    async def _feed_pipes(self, left_s: float, within_s: float | None) -> None:
         """Feeds the next part to the pipes. `within_s`: the time until a pipe has something due, if any does."""
         try:
             # Nothing can be due before the next part, so it is awaited without a task, which costs less.
             if within_s is None and self._reading is None:
-                piece = await _take_within(self._parts, left_s)
+                piece = await _read_part_within(self._parts, left_s)
             else:  # it goes on being read while a pipe lets something out
-                self._reading = self._reading or asyncio.ensure_future(self._parts.take())
+                self._reading = self._reading or asyncio.ensure_future(self._parts.read_part())
                 wait_s = left_s if within_s is None else min(left_s, within_s)
                 if not (await asyncio.wait((self._reading,), timeout=wait_s))[0]:
                     return
@@ -207,23 +213,23 @@ class _Piped:
         await self._parts.aclose()
 
 
-async def _take_within(parts: Parts, within_s: float) -> bytes | None:
+async def _read_part_within(parts: BodyParts, within_s: float) -> bytes | None:
     try:
         async with asyncio.timeout(within_s):
-            return await parts.take()
+            return await parts.read_part()
     except TimeoutError:
         raise Failure(TIMED_OUT) from None
 
 
-class Clean:
+class CleanLaneParts:
     """The parts of a reply over a clean lane. `broke` is told of the failure that ends them, before their reader is."""
 
-    def __init__(self, parts: Parts, broke: Callable[[Failure], Awaitable[None]]) -> None:
+    def __init__(self, parts: BodyParts, broke: Callable[[Failure], Awaitable[None]]) -> None:
         self._parts, self._broke = parts, broke
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         try:
-            return await self._parts.take()
+            return await self._parts.read_part()
         except Failure as failure:
             await self._broke(failure)
             raise
@@ -236,11 +242,11 @@ class LaneParts:
     """The parts of a reply over a lane. `way`: the transport of this call alone, which ends with them; None for a kept
     one."""
 
-    def __init__(self, parts: Parts, transport: Transport | None) -> None:
+    def __init__(self, parts: BodyParts, transport: Transport | None) -> None:
         self._parts, self._way = parts, transport
 
-    async def take(self) -> bytes | None:
-        return await self._parts.take()
+    async def read_part(self) -> bytes | None:
+        return await self._parts.read_part()
 
     async def aclose(self) -> None:
         # The parts first: a stream that is closed over an open connection can give that back in order.
@@ -255,19 +261,19 @@ class KeptParts:
     """Parts that the log keeps, since they could not be made again. `record` is called once with what came, up to the
     bound of a whole body, and with the kind of the failure that ended it, if any."""
 
-    def __init__(self, parts: Parts, record: Callable[[bytes, str], None]) -> None:
+    def __init__(self, parts: BodyParts, record: Callable[[bytes, str], None]) -> None:
         self._parts, self._record = parts, record
         self._body = bytearray()
         self._over = False
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         try:
-            piece = await self._parts.take()
+            piece = await self._parts.read_part()
         except Failure as failure:
-            self._end(failure.kind)
+            self._record_once(failure.kind)
             raise
         if piece is None:
-            self._end()
+            self._record_once()
         # Up to the bound and no further: the log keeps no more of a reply that is read whole either.
         elif len(self._body) < BODY_MAX:
             self._body += piece
@@ -275,10 +281,10 @@ class KeptParts:
 
     # A reader that stops early leaves a record of what it got.
     async def aclose(self) -> None:
-        self._end()
+        self._record_once()
         await self._parts.aclose()
 
-    def _end(self, failure: str = "") -> None:
+    def _record_once(self, failure: str = "") -> None:
         if not self._over:
             self._over = True
             self._record(bytes(self._body), failure)

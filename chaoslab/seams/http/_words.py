@@ -6,16 +6,16 @@ from chaoslab.core.answers import CHAT_ANSWERS, UNREAD, ReadAnswer
 from chaoslab.core.exchange import Reply
 
 
-def said_by_model(reply: Reply) -> str:
+def extract_model_text(reply: Reply) -> str:
     """The text of a chat completion's message and the calls that it asks for; empty if it has neither."""
     heard = ReadAnswer()
     # An answer that cannot be read has no words; the caller gets it as it is.
     with suppress(*UNREAD):
-        CHAT_ANSWERS.hear(heard, reply.value)
-    return heard.said
+        CHAT_ANSWERS.read_answer(heard, reply.value)
+    return heard.text_and_calls
 
 
-def error_in(reply: Reply) -> str:
+def extract_error(reply: Reply) -> str:
     """The service's own error message, at most 200 characters."""
     value = reply.value
     if isinstance(value, dict):

@@ -13,7 +13,7 @@ from chaoslab.base.clock import Clock
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Outage, OutageCut
-from chaoslab.wire.control import Control, explain
+from chaoslab.wire.control import ControlDatabase, explain_database_error
 
 # The failures of a call to a process that is down, through a proxy or around it. A dead container has no name.
 CUT = ("closed", "reset", "refused", "dns")
@@ -34,16 +34,16 @@ class OutageRequests:
     """One run's requests to its supervisor, for one event loop."""
 
     def __init__(self, state: Path, run: str, *, clock: Clock) -> None:
-        self._control, self._state, self._run, self._clock = Control(state), state, run, clock
+        self._control, self._state, self._run, self._clock = ControlDatabase(state), state, run, clock
 
-    async def stop(self, service: str, kind: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
+    async def stop_process(self, service: str, kind: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
         """Returns the outage's number once the process is killed or paused. Raises NotStopped: it could not be, or
         nobody answers."""
         try:
-            row = self._control.ask_outage(self._run, service, kind, for_s=for_s, fault=fault)
-            state = await self._await_change(row, "asked", STOPPED_S)
+            row = self._control.request_outage(self._run, service, kind, for_s=for_s, fault=fault)
+            state = await self._await_state_change(row, "asked", STOPPED_S)
         except sqlite3.Error as error:
-            raise NotStopped(explain(self._state, error)) from error
+            raise NotStopped(explain_database_error(self._state, error)) from error
         # No supervisor has taken the row: the local world without `chaoslab lab` has none.
         if state == "asked":
             raise NotStopped(
@@ -51,37 +51,37 @@ class OutageRequests:
             )
         return row
 
-    def is_over(self, row: int) -> bool:
+    def is_outage_over(self, row: int) -> bool:
         """True if the process answers again. Raises NotStopped: it does not come back."""
         try:
-            return self._state_of(row) == "over"
+            return self._get_outage_state(row) == "over"
         except sqlite3.Error as error:
-            raise NotStopped(explain(self._state, error)) from error
+            raise NotStopped(explain_database_error(self._state, error)) from error
 
-    async def end(self, rows: list[int]) -> None:
+    async def end_outages(self, rows: list[int]) -> None:
         """Ends these outages, and returns once the processes answer. Raises NotStopped: one does not."""
         try:
             self._control.end_outages(self._run)
             for row in rows:
                 # All were asked to end at once above, so waiting for one after the other costs no more than the
                 # longest.
-                if await self._await_change(row, "stopped", BACK_S) == "stopped":
+                if await self._await_state_change(row, "stopped", BACK_S) == "stopped":
                     raise NotStopped("a service whose process was stopped does not answer again")
         except sqlite3.Error as error:
-            raise NotStopped(explain(self._state, error)) from error
+            raise NotStopped(explain_database_error(self._state, error)) from error
 
-    async def _await_change(self, row: int, state: str, within_s: float) -> str:
+    async def _await_state_change(self, row: int, state: str, within_s: float) -> str:
         """The state that comes after this one, or this one if it lasts longer."""
         began_s = self._clock.monotonic()
-        while (next_state := self._state_of(row)) == state:
+        while (next_state := self._get_outage_state(row)) == state:
             if (waited_s := self._clock.monotonic() - began_s) >= within_s:
                 break
             # Rarer the longer it lasts, so that a long outage costs few looks into the database.
             await self._clock.asleep(max(POLL_S, POLL_SHARE * waited_s))
         return next_state
 
-    def _state_of(self, row: int) -> str:
-        state, error = self._control.outage_state(row)
+    def _get_outage_state(self, row: int) -> str:
+        state, error = self._control.get_outage_state(row)
         if state == "failed":
             raise NotStopped(error)
         return state
@@ -99,7 +99,7 @@ class ConfirmedOutage:
     outage: Outage
     until_s: float
 
-    def met(self, error: str | None, *, began_s: float, ended_s: float) -> ActiveFault | None:
+    def find_met_fault(self, error: str | None, *, began_s: float, ended_s: float) -> ActiveFault | None:
         """The fault of another call that this outage met, by its failure and its time; None if it did not."""
         name, injection = self.active.fault_name, self.active.injection
         if self.outage.held is None:
@@ -124,47 +124,53 @@ class ProcessFaults:
         self._stopped: dict[str, ConfirmedOutage] = {}
         self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def begin(self, active: ActiveFault, call: Call) -> ConfirmedOutage | None:
+    async def begin_outage(self, active: ActiveFault, call: Call) -> ConfirmedOutage | None:
         """Stops the process of the call's service; None if an outage of it goes on. Raises NotStopped: the supervisor
         could not."""
         outage = active.fault.outage()
         if outage is None:
             return None
         async with self._asking[call.target]:  # of two calls at once, the second meets the outage of the first
-            return None if self.going_on(call.target) else await self._begin(active, outage, call)
+            return None if self.find_active_outage(call.target) else await self._stop_process(active, outage, call)
 
-    async def _begin(self, active: ActiveFault, outage: Outage, call: Call) -> ConfirmedOutage:
+    async def _stop_process(self, active: ActiveFault, outage: Outage, call: Call) -> ConfirmedOutage:
         asked_s = self._clock.monotonic()
         at = call.at
-        row = await self._requests.stop(
+        row = await self._requests.stop_process(
             call.target,
             outage.how,
             for_s=outage.for_s,
             fault={
-                "fault": active.fault_name, "injection": active.injection, "trial": call.trial, "turn": at.turn,
-                "request": at.request, "attempt": at.attempt, "request_id": at.request_id, "share": outage.share,
+                "fault": active.fault_name,
+                "injection": active.injection,
+                "trial": call.trial,
+                "turn": at.turn,
+                "request": at.request,
+                "attempt": at.attempt,
+                "request_id": at.request_id,
+                "share": outage.share,
             },
-        )  # fmt: skip
+        )
         confirmed = self._stopped[call.target] = ConfirmedOutage(row, active, outage, asked_s + outage.for_s)
         return confirmed
 
-    def count(self) -> int:
+    def count_active(self) -> int:
         """The number of outages that go on."""
         # Asked of the state file each time: the supervisor alone knows when a process answers again.
-        return sum(not self._requests.is_over(confirmed.row) for confirmed in self._stopped.values())
+        return sum(not self._requests.is_outage_over(confirmed.row) for confirmed in self._stopped.values())
 
-    def going_on(self, service: str) -> ConfirmedOutage | None:
+    def find_active_outage(self, service: str) -> ConfirmedOutage | None:
         """The outage of this service that is not over; None if there is none. Raises NotStopped: the service does not
         come back."""
         confirmed = self._stopped.get(service)
-        if confirmed is not None and self._requests.is_over(confirmed.row):
+        if confirmed is not None and self._requests.is_outage_over(confirmed.row):
             del self._stopped[service]
             return None
         return confirmed
 
-    async def end(self) -> None:
+    async def end_outages(self) -> None:
         """Ends all outages with their trial, and waits until the services answer. Raises NotStopped: one does not."""
         if self._stopped:
-            await self._requests.end([confirmed.row for confirmed in self._stopped.values()])
+            await self._requests.end_outages([confirmed.row for confirmed in self._stopped.values()])
             self._stopped.clear()
         self._asking.clear()

@@ -12,7 +12,7 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.seams.http._streamed import Body
+from chaoslab.seams.http._streamed import StreamedBody
 
 EXTENSION = "chaoslab"
 MODEL_TOOL = "chat"
@@ -35,7 +35,7 @@ class Target:
     recorded: bool = False
     """True if its replies go into the log, since they could not be made again."""
 
-    def says_no(self, reply: Reply) -> bool:
+    def is_failure(self, reply: Reply) -> bool:
         """Tells if the reply is a failure. One with status 200 is if `failed_if` matches or its body cannot be read."""
         # Unreadable too: a body that is no JSON is no success to a tool's client.
         if not 200 <= reply.status < 300 or reply.unreadable:
@@ -59,7 +59,7 @@ class TrialState:
     # A semaphore serves in the order of asking, which is the model's.
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     stopped_by: events.Budget | None = None
-    reading: dict[int, Body] = field(default_factory=dict)
+    reading: dict[int, StreamedBody] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,19 +88,19 @@ class ProbeTag:
 _episode: ContextVar[TrialState] = ContextVar("episode")
 
 
-def episode() -> TrialState:
+def get_current_trial_state() -> TrialState:
     """The trial in which this code runs."""
     return _episode.get()
 
 
 @contextmanager
 def enter_trial(state: TrialState) -> Iterator[TrialState]:
-    """A context in which `episode` is this trial."""
+    """A context in which `get_current_trial_state` is this trial."""
     token = _episode.set(state)
     try:
         yield state
     finally:
         # A copy, since a body that ends takes itself out. Streams that nobody reads on would keep their attempts open.
         for body in list(state.reading.values()):
-            body.abandon()
+            body.end_with_trial()
         _episode.reset(token)

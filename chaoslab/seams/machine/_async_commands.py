@@ -28,21 +28,21 @@ class AsyncProcess:
 
     @cached_property
     def stdout(self) -> asyncio.StreamReader | None:
-        return _read_whole(self._process.stdout)
+        return _make_reader(self._process.stdout)
 
     @cached_property
     def stderr(self) -> asyncio.StreamReader | None:
-        return _read_whole(self._process.stderr)
+        return _make_reader(self._process.stderr)
 
     async def wait(self) -> int:
-        await self._end()
+        await self._wait_forever_if_endless()
         return self._process.wait()
 
     async def communicate(self, input: bytes | None = None) -> tuple[bytes, bytes]:  # noqa: A002 - its name there
-        await self._end()
+        await self._wait_forever_if_endless()
         return self._process.communicate(input)
 
-    async def _end(self) -> None:
+    async def _wait_forever_if_endless(self) -> None:
         if vars(self._process)["never_ends"]:
             self._finish(self._process)
             await self._clock.asleep(SECONDS_MAX)
@@ -66,7 +66,7 @@ class _Writer:
     async def wait_closed(self) -> None: ...
 
 
-def _read_whole(pipe: IO[bytes] | None) -> asyncio.StreamReader | None:
+def _make_reader(pipe: IO[bytes] | None) -> asyncio.StreamReader | None:
     """A reader of all that comes from a pipe."""
     if pipe is None:
         return None

@@ -1,4 +1,4 @@
-"""Stand-ins for `subprocess.Popen` and `os.system`: a command runs in real time, and the clock of the trial's world
+"""Fakes for `subprocess.Popen` and `os.system`: a command runs in real time, and the clock of the trial's world
 stands still meanwhile."""
 
 import asyncio
@@ -37,23 +37,33 @@ class CommandCalls:
         self._wait: Callable[..., int] = subprocess.Popen.wait
         self._is_inside = False
         """A method of a process is under way, and calls others of its own."""
-        self._run = seam.stand_in(WrappedFunction(COMMANDS, _act, effect=False, hidden=frozenset({"act"})))
+        self._run = seam.make_stand_in(
+            WrappedFunction(COMMANDS, _run_command_action, effect=False, hidden=frozenset({"act"}))
+        )
 
-    def patches(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-        """Each stand-in, with the holder and the name that it is for."""
+    def list_patches(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+        """Each fake, with the holder and the name that it is for."""
         kind = subprocess.Popen
         self._wait = kind.wait
-        yield kind, "__init__", self._wrap_start(kind.__init__)
+        yield kind, "__init__", self._wrap_popen_init(kind.__init__)
         for name in ("wait", "communicate", "poll", "send_signal"):
-            yield kind, name, self._wrap_method(name, getattr(kind, name))
-        yield os, "system", self._wrap_system(os.system)
+            yield kind, name, self._wrap_popen_method(name, getattr(kind, name))
+        yield os, "system", self._wrap_os_system(os.system)
         for name in ("kill", "killpg"):
-            yield os, name, self._wrap_kill(getattr(os, name))
+            yield os, name, self._wrap_os_kill(getattr(os, name))
         for module in (asyncio, asyncio.subprocess):
-            yield module, "create_subprocess_exec", self._wrap_async(module.create_subprocess_exec, is_shell=False)
-            yield module, "create_subprocess_shell", self._wrap_async(module.create_subprocess_shell, is_shell=True)
+            yield (
+                module,
+                "create_subprocess_exec",
+                self._wrap_async_start(module.create_subprocess_exec, is_shell=False),
+            )
+            yield (
+                module,
+                "create_subprocess_shell",
+                self._wrap_async_start(module.create_subprocess_shell, is_shell=True),
+            )
 
-    def end(self) -> None:
+    def end_running_processes(self) -> None:
         """Ends what is still running."""
         for process in self._running:
             with suppress(OSError, AttributeError):
@@ -61,31 +71,31 @@ class CommandCalls:
                 process.wait()
         self._running.clear()
 
-    def _wrap_start(self, real: Callable[..., None]) -> Callable[..., None]:
+    def _wrap_popen_init(self, real: Callable[..., None]) -> Callable[..., None]:
         @wraps(real)
-        def start(process: Popen, args: Any, *rest: Any, **options: Any) -> None:
+        def start_process(process: Popen, args: Any, *rest: Any, **options: Any) -> None:
             if not self.active or self._seam.book is None:
                 real(process, args, *rest, **options)
                 return
-            words = _split(args)
+            words = _split_words(args)
             command = words[0] if isinstance(args, str) else shlex.join(words)
             piped = [name for name in ("stdout", "stderr") if options.get(name) == subprocess.PIPE]
             was_run: list[bool] = []
 
-            def act() -> str | None:
+            def mark_started() -> str | None:
                 was_run.append(True)
                 return STARTED if piped else None  # nobody else reads what it prints
 
             code, vars(process)["never_ends"] = 0, False
             try:
-                is_silent = self._run(command, act) != STARTED
+                is_silent = self._run(command, mark_started) != STARTED
             except subprocess.CalledProcessError as error:
                 code, is_silent = error.returncode, False
             except subprocess.TimeoutExpired:
                 vars(process)["never_ends"], is_silent = True, False
             if code or not was_run:
                 shell = (options.pop("executable", None) or "/bin/sh") if options.pop("shell", False) else ""
-                args = _end_with(code, words if was_run else (), shell)
+                args = _build_ending_command(code, words if was_run else (), shell)
             silent = piped if is_silent else ()
             with self.outside():
                 real(process, args, *rest, **{**options, **dict.fromkeys(silent, subprocess.DEVNULL)})
@@ -94,16 +104,16 @@ class CommandCalls:
                     is_text = process.text_mode  # type: ignore[attr-defined]  # as its other streams are
                     setattr(process, name, os.fdopen(os.open(os.devnull, os.O_RDONLY), "r" if is_text else "rb"))
 
-        return start
+        return start_process
 
-    def _wrap_method(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_popen_method(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(real)
         def stand_in(process: Popen, *args: Any, **kwargs: Any) -> Any:
             if process not in self._running or self._is_inside:
                 return real(process, *args, **kwargs)
             if vars(process)["never_ends"]:
                 if name in ("wait", "communicate"):
-                    return self._wait_in_vain(process, *args, **kwargs)
+                    return self._wait_until_timeout(process, *args, **kwargs)
                 if name == "poll":
                     return None
                 vars(process)["never_ends"] = False  # it is sent a signal
@@ -119,18 +129,18 @@ class CommandCalls:
 
         return stand_in
 
-    def _finish(self, process: Popen) -> None:
+    def _let_process_work(self, process: Popen) -> None:
         """Lets a command that never ends do its work, for which it has some real time."""
         with self.outside(), suppress(subprocess.TimeoutExpired):
             self._wait(process, WORK_S)
 
-    def _wait_in_vain(self, process: Popen, *args: Any, timeout: float | None = None, **_: Any) -> Any:
-        self._finish(process)
+    def _wait_until_timeout(self, process: Popen, *args: Any, timeout: float | None = None, **_: Any) -> Any:
+        self._let_process_work(process)
         timeout = next((value for value in args if isinstance(value, int | float)), timeout)
         self._seam.clock.sleep(SECONDS_MAX if timeout is None else timeout)
         raise subprocess.TimeoutExpired(process.args, timeout or SECONDS_MAX)
 
-    def _wrap_kill(self, real: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    def _wrap_os_kill(self, real: Callable[[int, int], None]) -> Callable[[int, int], None]:
         @wraps(real)
         def kill(pid: int, number: int, /) -> None:
             process = next((process for process in self._running if process.pid == pid), None)
@@ -141,19 +151,19 @@ class CommandCalls:
 
         return kill
 
-    def _wrap_async(self, real: Callable[..., Any], *, is_shell: bool) -> Callable[..., Any]:
+    def _wrap_async_start(self, real: Callable[..., Any], *, is_shell: bool) -> Callable[..., Any]:
         @wraps(real)
-        async def start(*args: Any, **options: Any) -> Any:
+        async def start_async_process(*args: Any, **options: Any) -> Any:
             if not self.active or self._seam.book is None:
                 return await real(*args, **options)
             words = args[0] if is_shell else args
             options.pop("limit", None)
             process = subprocess.Popen(words, shell=is_shell, **options)
-            return AsyncProcess(process, self._seam.clock, self._finish)
+            return AsyncProcess(process, self._seam.clock, self._let_process_work)
 
-        return start
+        return start_async_process
 
-    def _wrap_system(self, real: Callable[[Any], int]) -> Callable[[Any], int]:
+    def _wrap_os_system(self, real: Callable[[Any], int]) -> Callable[[Any], int]:
         @wraps(real)
         def system(command: Any) -> int:
             if not self.active or self._seam.book is None:
@@ -164,16 +174,16 @@ class CommandCalls:
         return system
 
 
-def _act(command: str, act: Callable[[], str | None]) -> str | None:  # noqa: ARG001 - the command is for the log
+def _run_command_action(command: str, act: Callable[[], str | None]) -> str | None:  # noqa: ARG001 - the command is for the log
     return act()
 
 
-def _split(args: Any) -> list[str]:
+def _split_words(args: Any) -> list[str]:
     """The words of a command, as `subprocess.Popen` is given them."""
     return [os.fsdecode(args)] if isinstance(args, str | bytes | os.PathLike) else [*map(os.fsdecode, args)]
 
 
-def _end_with(code: int, words: Sequence[str], shell: str) -> Sequence[str]:
+def _build_ending_command(code: int, words: Sequence[str], shell: str) -> Sequence[str]:
     """The words of a command that does this one, if there is one, and ends with this code, or by this signal if it is
     below 0. `shell`: reads the command's first word; empty if none does."""
     ending = f"exit {code}" if code >= 0 else f"kill -{-code} $$"

@@ -1,4 +1,4 @@
-"""The stand-ins of the agent's own machine, in place for a run, and active in a trial with a folder."""
+"""The fakes of the agent's own machine, in place for a run, and active in a trial with a folder."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -16,13 +16,13 @@ class MachineSeam:
     def __init__(self, seam: FunctionSeam) -> None:
         self._files, self._commands = FileCalls(seam), CommandCalls(seam)
         self.pairs: list[tuple[Any, Any]] = []
-        """Real functions, each with its stand-in, for whoever holds them by another name."""
+        """Real functions, each with its fake, for whoever holds them by another name."""
 
     @contextmanager
-    def patched(self) -> Iterator[None]:
-        """A context with the stand-ins in place."""
+    def install_fakes(self) -> Iterator[None]:
+        """A context with the fakes in place."""
         with ExitStack() as stack:
-            for holder, name, stand_in in [*self._files.patches(), *self._commands.patches()]:
+            for holder, name, stand_in in [*self._files.list_patches(), *self._commands.list_patches()]:
                 real = vars(holder)[name]
                 stack.callback(setattr, holder, name, real)
                 setattr(holder, name, stand_in)
@@ -31,7 +31,9 @@ class MachineSeam:
             yield
 
     @contextmanager
-    def within(self, folder: Path, source: Path, outside: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    def use_folder(
+        self, folder: Path, source: Path, outside: Callable[[], AbstractContextManager[None]]
+    ) -> Iterator[None]:
         """A context in which a trial works in this folder, a copy of `source`. `outside`: a context in which this
         thread is in no virtual world."""
         files, commands = self._files, self._commands
@@ -40,4 +42,4 @@ class MachineSeam:
             yield
         finally:
             files.folder, commands.active = "", False
-            commands.end()
+            commands.end_running_processes()

@@ -8,7 +8,7 @@ from chaoslab.seams.protocols import graphql, json_rpc, mcp
 from chaoslab.seams.protocols.message import Message
 
 
-def message_of(value: Mapping[str, Any], headers: Iterable[tuple[bytes, bytes]], *, body: bool) -> Message | None:
+def parse_message(value: Mapping[str, Any], headers: Iterable[tuple[bytes, bytes]], *, body: bool) -> Message | None:
     """The message that a request is by the fields of its body and its query, or by its headers if it has no `body`;
     None for plain HTTP."""
     # MCP first, as its messages are JSON-RPC too.
@@ -20,4 +20,4 @@ def message_of(value: Mapping[str, Any], headers: Iterable[tuple[bytes, bytes]],
     if "query" in value:
         return graphql.read_message(value)
     # With a body a session's header says nothing: the body does.
-    return None if body else mcp.of_session(headers)
+    return None if body else mcp.read_session_request(headers)

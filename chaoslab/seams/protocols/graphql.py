@@ -39,8 +39,8 @@ def read_message(value: Mapping[str, Any]) -> "GraphQL | None":
     try:
         # By GET variables are a text of JSON.
         values = json.loads(variables) if isinstance(variables, str) else variables
-        document = _Document(text, values if isinstance(values, Mapping) else {})
-        operation = document.operation(fields.get("operationName"))
+        document = _DocumentParser(text, values if isinstance(values, Mapping) else {})
+        operation = document.find_operation(fields.get("operationName"))
     except (ValueError, RecursionError):
         return None
     return None if operation is None else GraphQL(value, *operation)
@@ -55,10 +55,10 @@ class GraphQL(Message):
         alone = len(fields) == 1
         self.arguments = fields[0].arguments if alone else {field.key: field.arguments for field in fields}
 
-    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - they stand in its text
+    def build_body_with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - they stand in its text
         return self.body
 
-    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
+    def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         if self.kind != "mutation":
             return []
         data = reply.get("data") if isinstance(reply, Mapping) else None
@@ -92,7 +92,7 @@ class GraphQL(Message):
         return {"data": {field.key: None for field in self.fields}, "errors": errors}
 
 
-class _Document:
+class _DocumentParser:
     """A document, read as far as the root fields of its operations. ValueError: it is none."""
 
     def __init__(self, text: str, variables: Mapping[str, Any]) -> None:
@@ -106,20 +106,20 @@ class _Document:
                 self._tokens.append(match[1])
             position = match.end()
 
-    def operation(self, operation_name: Any) -> tuple[str, tuple[Field, ...]] | None:
+    def find_operation(self, operation_name: Any) -> tuple[str, tuple[Field, ...]] | None:
         """The kind and the root fields of the operation of this name, else of the first one."""
         operations: dict[str, tuple[str, tuple[Field, ...]]] = {}
         while self._at < len(self._tokens):
             kind, name = "query", ""
-            if self._next != "{":
-                kind = self._take()
+            if self._next_token != "{":
+                kind = self._take_token()
                 if kind not in ("query", "mutation", "subscription", "fragment"):
                     raise ValueError(kind)
-                while self._next not in ("{", "(", "@"):
-                    name = self._take(_NAME)
-                self._skip("(", ")")
-            self._directives()
-            fields = self._fields()
+                while self._next_token not in ("{", "(", "@"):
+                    name = self._take_token(_NAME)
+                self._skip_brackets("(", ")")
+            self._skip_directives()
+            fields = self._parse_fields()
             # A fragment's fields are no operation's.
             if kind != "fragment":
                 operations[name] = kind, fields
@@ -128,88 +128,88 @@ class _Document:
         return chosen if chosen and chosen[1] else None
 
     @property
-    def _next(self) -> str:
+    def _next_token(self) -> str:
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
-    def _take(self, like: re.Pattern[str] | None = None) -> str:
-        token = self._next
+    def _take_token(self, like: re.Pattern[str] | None = None) -> str:
+        token = self._next_token
         if not token or (like is not None and not like.match(token)):
             raise ValueError(token)
         self._at += 1
         return token
 
-    def _is(self, token: str) -> bool:
+    def _take_if_next(self, token: str) -> bool:
         """Takes the token if it is next."""
-        if self._next == token:
+        if self._next_token == token:
             self._at += 1
             return True
         return False
 
-    def _skip(self, begin: str, end: str) -> None:
+    def _skip_brackets(self, begin: str, end: str) -> None:
         """Passes over what stands in brackets, if they are next."""
         depth = 0
-        while self._next == begin or depth:
-            token = self._take()
+        while self._next_token == begin or depth:
+            token = self._take_token()
             depth += (token == begin) - (token == end)
 
-    def _directives(self) -> None:
-        while self._is("@"):
-            self._take(_NAME)
-            self._skip("(", ")")
+    def _skip_directives(self) -> None:
+        while self._take_if_next("@"):
+            self._take_token(_NAME)
+            self._skip_brackets("(", ")")
 
-    def _fields(self) -> tuple[Field, ...]:
+    def _parse_fields(self) -> tuple[Field, ...]:
         """The fields of a selection, those of an inline fragment too."""
         fields: list[Field] = []
-        if self._take() != "{":
+        if self._take_token() != "{":
             raise ValueError("no selection")
-        while not self._is("}"):
-            if self._is("..."):
-                if self._next == "on":
-                    self._take()
-                    self._take(_NAME)
-                elif self._next not in ("{", "@"):
-                    self._take(_NAME)
-                    self._directives()
+        while not self._take_if_next("}"):
+            if self._take_if_next("..."):
+                if self._next_token == "on":
+                    self._take_token()
+                    self._take_token(_NAME)
+                elif self._next_token not in ("{", "@"):
+                    self._take_token(_NAME)
+                    self._skip_directives()
                     # A named spread: its fields stand elsewhere in the document.
                     continue
-                self._directives()
-                fields += self._fields()
+                self._skip_directives()
+                fields += self._parse_fields()
                 continue
-            key = name = self._take(_NAME)
-            if self._is(":"):
-                name = self._take(_NAME)
+            key = name = self._take_token(_NAME)
+            if self._take_if_next(":"):
+                name = self._take_token(_NAME)
             arguments = {}
-            if self._is("("):
-                while not self._is(")"):
-                    argument = self._take(_NAME)
-                    self._colon()
-                    arguments[argument] = self._value()
-            self._directives()
+            if self._take_if_next("("):
+                while not self._take_if_next(")"):
+                    argument = self._take_token(_NAME)
+                    self._require_colon()
+                    arguments[argument] = self._parse_value()
+            self._skip_directives()
             # What is selected below a root field tells nothing about the tool.
-            self._skip("{", "}")
+            self._skip_brackets("{", "}")
             fields.append(Field(name, key, arguments))
         return tuple(fields)
 
-    def _colon(self) -> None:
-        if not self._is(":"):
-            raise ValueError(self._next)
+    def _require_colon(self) -> None:
+        if not self._take_if_next(":"):
+            raise ValueError(self._next_token)
 
-    def _value(self) -> Any:
-        token = self._take()
+    def _parse_value(self) -> Any:
+        token = self._take_token()
         if token == "$":
             # A variable that was not sent is null.
-            return self._variables.get(self._take(_NAME))
+            return self._variables.get(self._take_token(_NAME))
         if token == "[":
             listed = []
-            while not self._is("]"):
-                listed.append(self._value())
+            while not self._take_if_next("]"):
+                listed.append(self._parse_value())
             return listed
         if token == "{":
             entries = {}
-            while not self._is("}"):
-                name = self._take(_NAME)
-                self._colon()
-                entries[name] = self._value()
+            while not self._take_if_next("}"):
+                name = self._take_token(_NAME)
+                self._require_colon()
+                entries[name] = self._parse_value()
             return entries
         if token.startswith('"""'):
             return token[3:-3]

@@ -4,18 +4,18 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from chaoslab.base.json_text import encoded
-from chaoslab.core.stream import Events, json_of
+from chaoslab.base.json_text import encode_text
+from chaoslab.core.stream import EventCutter, parse_event_json
 from chaoslab.seams.protocols.message import Effects, Message, ToolAnswer
 
 
-def read_values(body: bytes) -> Iterator[Any]:
+def iterate_json_values(body: bytes) -> Iterator[Any]:
     # A body may be JSON or events, whatever its header says.
     """The JSON of each event of a body; that of the body itself if there are no events in it."""
-    events = Events()
+    events = EventCutter()
     chunks = [*events.feed(body), events.rest]
     if any(line.startswith(b"data:") for line in body.splitlines()):
-        yield from (value for event in chunks if (value := json_of(event)) is not None)
+        yield from (value for event in chunks if (value := parse_event_json(event)) is not None)
     else:
         try:
             yield json.loads(body)
@@ -23,16 +23,16 @@ def read_values(body: bytes) -> Iterator[Any]:
             return
 
 
-def replace_event(body: bytes, is_it: Callable[[Any], bool], data: str) -> bytes:
+def replace_matching_event(body: bytes, is_it: Callable[[Any], bool], data: str) -> bytes:
     """The body with this data in the first event whose JSON fits. Its other fields, such as `id`, stay."""
-    events = Events()
+    events = EventCutter()
     chunks, is_replaced = [*events.feed(body), events.rest], False
     for number, event in enumerate(chunks):
         # The first that answers: others on the stream are progress, or for other requests.
-        if not is_replaced and is_it(json_of(event)):
+        if not is_replaced and is_it(parse_event_json(event)):
             other_lines = [line for line in event.splitlines() if line and not line.startswith(b"data:")]
             # One line, as JSON has no line breaks of its own.
-            chunks[number] = b"\n".join([*other_lines, b"data: " + encoded(data), b"", b""])
+            chunks[number] = b"\n".join([*other_lines, b"data: " + encode_text(data), b"", b""])
             is_replaced = True
     return b"".join(chunks)
 
@@ -58,11 +58,11 @@ class JsonRpc(Message):
         # By position they have no names, so the list is one argument.
         self.arguments = params if isinstance(params, Mapping) else {"params": params} if params else {}
 
-    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def build_body_with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         by_name = isinstance(self.body.get("params"), Mapping)
         return {**self.body, "params": arguments if by_name else arguments.get("params")}
 
-    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
+    def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
         answer = self.answer(reply)
         # An answer that is not known may have been a success.
         return [(self.tool, arguments)] if answer is None or (answer.ok and answer.done) else []

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from chaoslab.core.json_values import parsed
+from chaoslab.core.json_values import parse_container
 from chaoslab.core.page import Page
 from chaoslab.seams.protocols import json_rpc
 from chaoslab.seams.protocols import schema as schemas
@@ -26,9 +26,17 @@ _FAILED = ("failed", "cancelled")
 CONTENTS = {"prompts/get": "messages", "resources/read": "contents"}
 """The other methods that ask for content: the field of the result that holds it."""
 _BEGINNINGS = (
-    "completion/", "logging/", "notifications/", "prompts/", "resources/", "roots/", "server/", "subscriptions/",
-    "tasks/", "tools/",
-)  # fmt: skip
+    "completion/",
+    "logging/",
+    "notifications/",
+    "prompts/",
+    "resources/",
+    "roots/",
+    "server/",
+    "subscriptions/",
+    "tasks/",
+    "tools/",
+)
 _METHODS = frozenset({BEGIN, "ping"})
 _SESSION = frozenset({b"mcp-session-id", b"mcp-protocol-version"})
 """The headers of a request that opens or ends a session's stream."""
@@ -52,9 +60,9 @@ def read_message(value: Mapping[str, Any]) -> "JsonRpc | SessionMessage | None":
     if method == CALL and isinstance(params, Mapping) and isinstance(params.get("name"), str):
         return McpToolCall(value)
     if method == LIST:
-        return Listing(value)
+        return ToolListRequest(value)
     # Content has a value that faults may change; all other talk keeps up the session.
-    return Content(value) if method in CONTENTS else SessionMessage(method, value)
+    return ContentRequest(value) if method in CONTENTS else SessionMessage(method, value)
 
 
 def read_batch(items: Sequence[Any]) -> "Batch | None":
@@ -68,7 +76,7 @@ def read_batch(items: Sequence[Any]) -> "Batch | None":
     )
 
 
-def of_session(headers: Iterable[tuple[bytes, bytes]]) -> "SessionMessage | None":
+def read_session_request(headers: Iterable[tuple[bytes, bytes]]) -> "SessionMessage | None":
     """The message that a request without a body is: it opens the stream of a session, or ends the session."""
     return SessionMessage("session", {}) if any(name.lower() in _SESSION for name, _ in headers) else None
 
@@ -81,10 +89,10 @@ class SessionMessage(Message):
     def __init__(self, tool: str, body: Mapping[str, Any]) -> None:
         self.tool, self.arguments = tool, body
 
-    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def build_body_with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return arguments
 
-    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
+    def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         return []
 
     def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
@@ -102,7 +110,7 @@ class McpToolCall(JsonRpc):
         self._params, self.tool = self.arguments, str(self.arguments["name"])
         self.arguments = tool_arguments if isinstance(tool_arguments, Mapping) else {}
 
-    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def build_body_with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**self.body, "params": {**self._params, "arguments": arguments}}
 
     def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
@@ -110,27 +118,27 @@ class McpToolCall(JsonRpc):
         if rpc_answer is None or not isinstance(rpc_answer.value, Mapping):  # an error has no value
             return rpc_answer
         data = rpc_answer.value
-        if not is_result(data):
+        if not is_tool_result(data):
             # A question to the client, or a task: the call has no result yet, and a change of it would break the
             # exchange.
             return ToolAnswer(None, lambda _: reply, done=False)
-        value = result_value(data) if "content" in data or "structuredContent" in data else None
+        value = get_result_value(data) if "content" in data or "structuredContent" in data else None
         failed = data.get("isError") is True
         return ToolAnswer(
-            value, lambda now: rpc_answer.put(change_result(data, now)), ok=not failed, words=str(value) * failed
+            value, lambda now: rpc_answer.put(replace_result_value(data, now)), ok=not failed, words=str(value) * failed
         )
 
     def build_result(self, value: Any, schema: Any = None) -> Any:
-        return super().build_result({**self._typed, **make_result(value, schema)})
+        return super().build_result({**self._result_type_field, **make_tool_result(value, schema)})
 
     def build_error(self, error_text: str) -> Any:
-        return super().build_result({**self._typed, **make_error_result(self.tool, error_text)})
+        return super().build_result({**self._result_type_field, **make_error_result(self.tool, error_text)})
 
     def fit_value(self, value: Any, was: Any, schema: Any = None) -> Any:
-        return fit_value(value, was, schema)
+        return fit_value_to_schema(value, was, schema)
 
     @property
-    def _typed(self) -> dict[str, Any]:
+    def _result_type_field(self) -> dict[str, Any]:
         # Only from 2026-07-28 on a result has a type.
         meta = self._params.get("_meta")
         return {"resultType": "complete"} if isinstance(meta, Mapping) and VERSION in meta else {}
@@ -143,7 +151,7 @@ class TaskResult(McpToolCall):
         self.body, self.task = body, task
         self.tool, self.arguments, self._params = call.tool, call.arguments, body["params"]
 
-    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - the server has them
+    def build_body_with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - the server has them
         return self.body
 
 
@@ -155,7 +163,7 @@ class Tasks:
         self._calls: dict[str, McpToolCall] = {}
         self._open: set[str] = set()
 
-    def resume(self, message: Message | None) -> Message | None:
+    def resolve_task_result(self, message: Message | None) -> Message | None:
         """The call whose result a message asks for; the message itself if it asks for none."""
         if isinstance(message, SessionMessage) and message.tool == TASK_RESULT:
             params = message.arguments.get("params")
@@ -164,29 +172,29 @@ class Tasks:
                 return TaskResult(message.arguments, self._calls[task], task)
         return message
 
-    def hear(self, reply: Any, message: Message | None = None) -> bool:
+    def record_reply(self, reply: Any, message: Message | None = None) -> bool:
         """Takes what a server says, in answer to this message if it is one. False: it tells the result of a task that
         had ended before."""
         if isinstance(message, TaskResult):
-            has_ended = self.has_ended(message)
+            has_ended = self.asks_ended_task(message)
             self._open.discard(message.task)
             return not has_ended
         # Beside answers, notifications tell of a task's state.
         data = reply.get("result", reply.get("params")) if isinstance(reply, Mapping) else None
         if isinstance(data, Mapping):
-            if isinstance(message, McpToolCall) and (task := _accepted_task(data)) is not None:
+            if isinstance(message, McpToolCall) and (task := _get_task_id(data)) is not None:
                 self._calls[task] = message
                 self._open.add(task)
             # A task that failed did nothing, as a call that failed.
-            elif data.get("status") in _FAILED or _is_failure(data.get("result")):
+            elif data.get("status") in _FAILED or _is_error_result(data.get("result")):
                 self._open.discard(str(data.get("taskId")))
         return True
 
-    def has_ended(self, question: Message | None) -> bool:
+    def asks_ended_task(self, question: Message | None) -> bool:
         """True if a message asks for the result of a task whose end is known."""
         return isinstance(question, TaskResult) and question.task not in self._open
 
-    def unfinished(self) -> list[McpToolCall]:
+    def list_unfinished_calls(self) -> list[McpToolCall]:
         """The calls of tasks whose end nobody has heard of, which therefore may have done their work."""
         # Sorted, as a set has no order.
         return [self._calls[task] for task in sorted(self._open)]
@@ -210,33 +218,34 @@ class Batch(Message):
         if all(call.part == "listing" for call in calls.values()):
             self.part = "listing" if calls else "session"
 
-    def _own(self, value: Any, index: int) -> Any:
+    def _get_call_part(self, value: Any, index: int) -> Any:
         """One call's part of what is by id."""
         return value if self._alone is not None else value.get(self._ids[index]) if isinstance(value, Mapping) else None
 
-    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def build_body_with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         items = list(self._items)
         for index, call in self._calls.items():
-            items[index] = call.with_arguments(self._own(arguments, index) or {})
+            items[index] = call.build_body_with_arguments(self._get_call_part(arguments, index) or {})
         return {"body": items}
 
-    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
-        answers = self._answers(reply)
+    def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
+        answers = self._find_answers(reply)
         return [
             effect for index, call in self._calls.items()
-            for effect in call.effects(self._own(arguments, index) or {}, answers.get(index))
+            for effect in call.list_effects(self._get_call_part(arguments, index) or {}, answers.get(index))
         ]  # fmt: skip
 
     def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:
-        answers = self._answers(reply)
+        answers = self._find_answers(reply)
         by_index = {index: call.answer(answers.get(index), schema) for index, call in self._calls.items()}
         parts = {index: tool_answer for index, tool_answer in by_index.items() if tool_answer is not None}
         if not parts:
             return None
 
-        def put(value: Any) -> Any:
+        def put_values(value: Any) -> Any:
             changed = {
-                id(answers[index]): tool_answer.put(self._own(value, index)) for index, tool_answer in parts.items()
+                id(answers[index]): tool_answer.put(self._get_call_part(value, index))
+                for index, tool_answer in parts.items()
             }
             # By identity: two answers may be equal.
             return [changed.get(id(item), item) for item in reply]
@@ -244,9 +253,12 @@ class Batch(Message):
         values = {self._ids[index]: tool_answer.value for index, tool_answer in parts.items()}
         return ToolAnswer(
             # Some parts may have failed; the batch did its work if one has.
-            next(iter(values.values())) if self._alone is not None else values, put, any(p.ok for p in parts.values()),
-            next((p.words for p in parts.values() if p.words), ""), any(p.done for p in parts.values()),
-        )  # fmt: skip
+            next(iter(values.values())) if self._alone is not None else values,
+            put_values,
+            any(p.ok for p in parts.values()),
+            next((p.words for p in parts.values() if p.words), ""),
+            any(p.done for p in parts.values()),
+        )
 
     def build_result(self, value: Any, schema: Any = None) -> Any:
         return [call.build_result(value, schema) for call in self._calls.values()]
@@ -257,19 +269,19 @@ class Batch(Message):
     def fit_value(self, value: Any, was: Any, schema: Any = None) -> Any:
         return value if self._alone is None else self._alone.fit_value(value, was, schema)
 
-    def _answers(self, reply: Any) -> dict[int, Any]:
+    def _find_answers(self, reply: Any) -> dict[int, Any]:
         """The answer to each call, by the call's place."""
         by_id = {str(item["id"]): item for item in reply if isinstance(item, Mapping) and "id" in item} if isinstance(
             reply, list) else {}  # fmt: skip
         return {index: by_id[call_id] for index, call_id in self._ids.items() if call_id in by_id}
 
 
-class Content(JsonRpc):
+class ContentRequest(JsonRpc):
     """A request for a prompt or a resource, whose texts are the answer."""
 
     protocol = NAME
 
-    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
+    def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         return []
 
     def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
@@ -281,17 +293,17 @@ class Content(JsonRpc):
             or not isinstance(rpc_answer.value.get(key), list)
         ):
             return rpc_answer
-        data, parts = rpc_answer.value, _parts(rpc_answer.value[key])
-        return ToolAnswer(_texts(parts), lambda now: rpc_answer.put({**data, key: _replace_texts(parts, now)}))
+        data, parts = rpc_answer.value, _list_content_parts(rpc_answer.value[key])
+        return ToolAnswer(_extract_texts(parts), lambda now: rpc_answer.put({**data, key: _replace_texts(parts, now)}))
 
 
-class Listing(JsonRpc):
+class ToolListRequest(JsonRpc):
     """A request for the list of tools. The list is the answer."""
 
     protocol = NAME
     part: Part = "listing"
 
-    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
+    def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         return []
 
     def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
@@ -303,18 +315,18 @@ class Listing(JsonRpc):
         ):
             return rpc_answer
         data = rpc_answer.value
-        return ToolAnswer(data["tools"], lambda now: rpc_answer.put(change_listing(data, now)))
+        return ToolAnswer(data["tools"], lambda now: rpc_answer.put(replace_listed_tools(data, now)))
 
 
-def change_listing(data: Mapping[str, Any], tools: Any) -> dict[str, Any]:
+def replace_listed_tools(data: Mapping[str, Any], tools: Any) -> dict[str, Any]:
     """A list of tools with others. A page of them says where the next one is."""
     return {**data, "tools": tools, **({"nextCursor": tools.cursor} if isinstance(tools, Page) else {})}
 
 
-def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
+def iterate_listed_tools(body: bytes) -> Iterator[Mapping[str, Any]]:
     """The tools of the lists in an answer, be it JSON or a stream of events."""
     # Both forms of an answer, as the transport allows either.
-    for reply in json_rpc.read_values(body):
+    for reply in json_rpc.iterate_json_values(body):
         result = reply.get("result") if isinstance(reply, Mapping) else None
         tools = result.get("tools") if isinstance(result, Mapping) else None
         for tool in tools if isinstance(tools, list) else ():
@@ -322,18 +334,18 @@ def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
                 yield tool
 
 
-def only_reads(tool: Any) -> bool:
+def is_read_only_tool(tool: Any) -> bool:
     """True if a tool in a list says that it only reads."""
     # `is True`, since a hint of another type is no statement.
-    return _annotations(tool).get("readOnlyHint") is True
+    return _get_annotations(tool).get("readOnlyHint") is True
 
 
-def may_be_repeated(tool: Any) -> bool:
+def is_idempotent_tool(tool: Any) -> bool:
     """True if a tool in a list says that several equal calls have the effect of one."""
-    return _annotations(tool).get("idempotentHint") is True
+    return _get_annotations(tool).get("idempotentHint") is True
 
 
-def _annotations(tool: Any) -> Mapping[str, Any]:
+def _get_annotations(tool: Any) -> Mapping[str, Any]:
     notes = tool.get("annotations") if isinstance(tool, Mapping) and "name" in tool else None
     return notes if isinstance(notes, Mapping) else {}
 
@@ -341,16 +353,16 @@ def _annotations(tool: Any) -> Mapping[str, Any]:
 # A tool's result, which is the same in all transports.
 
 
-def is_result(data: Mapping[str, Any]) -> bool:
+def is_tool_result(data: Mapping[str, Any]) -> bool:
     """True if the result of a call is the tool's own, and no question to the client nor a task that was accepted."""
     kind = data.get("resultType")
     if kind is not None:
         # Named by the server since 2026-07-28; before, it shows in the fields.
         return bool(kind == "complete")
-    return "content" in data or "structuredContent" in data or _accepted_task(data) is None
+    return "content" in data or "structuredContent" in data or _get_task_id(data) is None
 
 
-def _accepted_task(data: Mapping[str, Any]) -> str | None:
+def _get_task_id(data: Mapping[str, Any]) -> str | None:
     """The id of the task that a call was accepted as; None if it was not. An extension of 2026-07-28 has it beside the
     type."""
     task = data if data.get("resultType") == "task" else data.get("task")
@@ -358,35 +370,35 @@ def _accepted_task(data: Mapping[str, Any]) -> str | None:
     return task_id if isinstance(task_id, str) and "content" not in data else None
 
 
-def _is_failure(data: Any) -> bool:
+def _is_error_result(data: Any) -> bool:
     return isinstance(data, Mapping) and data.get("isError") is True
 
 
-def result_value(data: Mapping[str, Any]) -> Any:
+def get_result_value(data: Mapping[str, Any]) -> Any:
     """The value of a result: the structured content, else the text or the JSON in it. Of several parts the texts."""
     if (structure := data.get("structuredContent")) is not None:
         # The SDK wraps what is no object, so its content is the value.
-        return structure["result"] if _is_wrapped(structure) else structure
-    return _texts(_parts(data.get("content")))
+        return structure["result"] if _is_wrapped_result(structure) else structure
+    return _extract_texts(_list_content_parts(data.get("content")))
 
 
-def change_result(data: Mapping[str, Any], value: Any) -> dict[str, Any]:
+def replace_result_value(data: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The result with another value."""
-    structure, parts = data.get("structuredContent"), _parts(data.get("content"))
+    structure, parts = data.get("structuredContent"), _list_content_parts(data.get("content"))
     if structure is None:
         # Without structured content the text is all that the client reads.
         return {**data, "content": _replace_texts(parts, value)}
     # A text that the server indents stays indented, so that the fault changes its value alone.
     indent = 2 if any("\n" in str(item.get("text")) for item in parts) else None
-    new_structure = {"structuredContent": {"result": value} if _is_wrapped(structure) else value}
-    return {**data, **make_text_result(_as_text(value, indent)), **new_structure}
+    new_structure = {"structuredContent": {"result": value} if _is_wrapped_result(structure) else value}
+    return {**data, **make_text_result(_value_to_text(value, indent)), **new_structure}
 
 
-def fit_value(value: Any, was: Any, schema: Any) -> Any:
+def fit_value_to_schema(value: Any, was: Any, schema: Any) -> Any:
     """The value of a result in the form of its schema; without one, in that of the true value."""
     if not isinstance(schema, Mapping):
         # The form of a true value stands in for a schema, unless it is a text, which has none.
-        return value if isinstance(was, str) else schemas.fit_to_schema(value, was, schemas.schema_of(was))
+        return value if isinstance(was, str) else schemas.fit_to_schema(value, was, schemas.build_schema_of_value(was))
     # A schema of the SDK's wrapping is for the object around.
     if "result" in schema.get("properties", ()) and not (isinstance(was, Mapping) and "result" in was):
         return schemas.fit_to_schema({"result": value}, {"result": was}, schema)["result"]
@@ -398,9 +410,9 @@ def make_text_result(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}]}
 
 
-def make_result(value: Any, schema: Any = None) -> dict[str, Any]:
+def make_tool_result(value: Any, schema: Any = None) -> dict[str, Any]:
     """A result of the lab's own, with structured content if the tool promises any."""
-    content = make_text_result(_as_text(value))
+    content = make_text_result(_value_to_text(value))
     if isinstance(schema, Mapping):
         wrapped = list(schema.get("properties", ())) == ["result"]
         content["structuredContent"] = schemas.fit_to_schema({"result": value} if wrapped else value, None, schema)
@@ -413,63 +425,65 @@ def make_error_result(name: str, error_text: str) -> dict[str, Any]:
     return {**make_text_result(f"Error executing tool {name}: {error_text}"), "isError": True}
 
 
-def _parts(content: Any) -> list[Mapping[str, Any]]:
+def _list_content_parts(content: Any) -> list[Mapping[str, Any]]:
     return [item for item in content if isinstance(item, Mapping)] if isinstance(content, list) else []
 
 
-def _text_holder(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_text_holder(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part that has the text: itself, or the content of a prompt's message."""
     content = item.get("content")
     return content if isinstance(content, Mapping) else item
 
 
-def _is_text(item: Mapping[str, Any]) -> bool:
-    return isinstance(_text_holder(item).get("text"), str)
+def _is_text_part(item: Mapping[str, Any]) -> bool:
+    return isinstance(_get_text_holder(item).get("text"), str)
 
 
-def _texts(parts: list[Mapping[str, Any]]) -> Any:
+def _extract_texts(parts: list[Mapping[str, Any]]) -> Any:
     """The only text; of several, a list; without any, the types of the parts."""
-    texts = [_parse_text(_text_holder(item)["text"]) for item in parts if _is_text(item)]
+    texts = [_parse_text(_get_text_holder(item)["text"]) for item in parts if _is_text_part(item)]
     # Of images and the like only the type is a value that can be changed.
     return (
-        texts[0] if len(texts) == len(parts) == 1 else texts or [_text_holder(item).get("type", "") for item in parts]
+        texts[0]
+        if len(texts) == len(parts) == 1
+        else texts or [_get_text_holder(item).get("type", "") for item in parts]
     )
 
 
 def _replace_texts(parts: list[Mapping[str, Any]], value: Any) -> list[Mapping[str, Any]]:
     """The parts with these texts in the place of theirs. Texts that have no place come behind, and places without a
     text are left out."""
-    written = [item for item in parts if _is_text(item)]
+    written = [item for item in parts if _is_text_part(item)]
     # A list for several texts; for the only one a list is its value.
     texts = value if isinstance(value, list) and not len(written) == len(parts) == 1 else [value]
     items: list[Mapping[str, Any]] = []
     rest = iter(texts)
     for item in parts:
-        if not _is_text(item):
+        if not _is_text_part(item):
             items.append(item)
         elif (text := next(rest, _NONE)) is not _NONE:
-            items.append(_with_text(item, text))
+            items.append(_replace_text(item, text))
     # In the form of the last text, so that a client reads them alike.
-    return [*items, *(_with_text(written[-1] if written else {"type": "text", "text": ""}, text) for text in rest)]
+    return [*items, *(_replace_text(written[-1] if written else {"type": "text", "text": ""}, text) for text in rest)]
 
 
-def _with_text(item: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
-    inner = _text_holder(item)
+def _replace_text(item: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
+    inner = _get_text_holder(item)
     # Indented as it was, so that only the value differs.
-    new = {**inner, "text": _as_text(value, 2 if "\n" in inner["text"] else None)}
+    new = {**inner, "text": _value_to_text(value, 2 if "\n" in inner["text"] else None)}
     return new if inner is item else {**item, "content": new}
 
 
-def _as_text(value: Any, indent: int | None = None) -> str:
+def _value_to_text(value: Any, indent: int | None = None) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str, indent=indent)
 
 
 def _parse_text(text: str) -> Any:
     """The object or list that the text is in JSON, else the text."""
-    value = parsed(text)
+    value = parse_container(text)
     return text if value is None else value
 
 
-def _is_wrapped(structure: Any) -> bool:
+def _is_wrapped_result(structure: Any) -> bool:
     """True for the object in which the SDK wraps a result that is none."""
     return isinstance(structure, Mapping) and list(structure) == ["result"]

@@ -32,11 +32,11 @@ class Message:
     arguments: Mapping[str, Any]
     part: Part = "work"
 
-    def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def build_body_with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The whole request with other arguments."""
         raise NotImplementedError
 
-    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
+    def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
         """The effects of the request with these arguments. `reply`: the whole answer, or None if it is not known."""
         raise NotImplementedError
 

@@ -23,24 +23,28 @@ def fit_to_schema(value: Any, was: Any, schema: Any) -> Any:
     return _fit_value(value, was, schema, schema, DEPTH_MAX)
 
 
-def schema_of(value: Any) -> dict[str, Any]:
+def build_schema_of_value(value: Any) -> dict[str, Any]:
     """The schema of values like this one: the same fields of the same types."""
-    kind = _kind(value)
+    kind = _get_type_name(value)
     if kind == "object":
-        return {"type": kind, "properties": {k: schema_of(v) for k, v in value.items()}, "required": list(value)}
+        return {
+            "type": kind,
+            "properties": {k: build_schema_of_value(v) for k, v in value.items()},
+            "required": list(value),
+        }
     if kind == "array":
-        kinds = {_kind(item) for item in value}
+        kinds = {_get_type_name(item) for item in value}
         # Mixed items tell nothing about their type.
-        return {"type": kind, "items": schema_of(value[0]) if len(kinds) == 1 else {}}
+        return {"type": kind, "items": build_schema_of_value(value[0]) if len(kinds) == 1 else {}}
     # Of null nothing is known: the field may hold anything.
     return {} if kind == "null" else {"type": kind}
 
 
 def _fit_value(value: Any, was: Any, schema: Any, root: Any, depth: int) -> Any:
     schema = _resolve_schema(schema, root, was, depth)
-    kinds = _kinds(schema)
+    kinds = _list_types(schema)
     # A whole number is a number in JSON Schema.
-    if kinds and _kind(value) not in kinds and not (_kind(value) == "integer" and "number" in kinds):
+    if kinds and _get_type_name(value) not in kinds and not (_get_type_name(value) == "integer" and "number" in kinds):
         # A value that was changed to another type falls back; one that was emptied becomes the schema's own empty.
         if value or isinstance(value, bool | int | float):
             return was
@@ -54,7 +58,7 @@ def _fit_value(value: Any, was: Any, schema: Any, root: Any, depth: int) -> Any:
             _fit_value(item, true[min(n, len(true) - 1)], schema["items"], root, depth - 1)
             for n, item in enumerate(value)
         ]
-    return value if _is_allowed(value, schema) else was
+    return value if _is_within_bounds(value, schema) else was
 
 
 def _fit_object(
@@ -82,13 +86,13 @@ def _fit_object(
 
 def _empty_value(was: Any, schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Any:
     """The emptiest value of the schema; the true one if none is allowed."""
-    kinds = _kinds(schema) or [_kind(was)]
+    kinds = _list_types(schema) or [_get_type_name(was)]
     # null first: it is the emptiest that the schema allows.
     kind = "null" if "null" in kinds else kinds[0]
     empty = EMPTY.get(kind)
     if kind == "object" and depth > 0:
         return _fit_object({}, was if isinstance(was, Mapping) else {}, schema, root, depth)
-    return empty if was is None or _is_allowed(empty, schema) else was
+    return empty if was is None or _is_within_bounds(empty, schema) else was
 
 
 def _resolve_schema(schema: Any, root: Mapping[str, Any], was: Any, depth: int) -> Mapping[str, Any]:
@@ -107,16 +111,18 @@ def _resolve_schema(schema: Any, root: Mapping[str, Any], was: Any, depth: int) 
             return schema
         inner = [_resolve_schema(option, root, was, depth - 1) for option in several] if depth else []
         # The option that the true value was made by.
-        schema = next((option for option in inner if not _kinds(option) or _kind(was) in _kinds(option)), {})
+        schema = next(
+            (option for option in inner if not _list_types(option) or _get_type_name(was) in _list_types(option)), {}
+        )
     return schema if isinstance(schema, Mapping) else {}
 
 
-def _kinds(schema: Mapping[str, Any]) -> list[str]:
+def _list_types(schema: Mapping[str, Any]) -> list[str]:
     kinds = schema.get("type")
     return [kinds] if isinstance(kinds, str) else [str(kind) for kind in kinds] if isinstance(kinds, list) else []
 
 
-def _kind(value: Any) -> str:
+def _get_type_name(value: Any) -> str:
     match value:
         case bool():
             # Before int, as True is one to Python.
@@ -134,13 +140,13 @@ def _kind(value: Any) -> str:
     return "null"
 
 
-def _is_allowed(value: Any, schema: Mapping[str, Any]) -> bool:
+def _is_within_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
     """True if the bounds of the schema allow a value of its type."""
     one_of = schema.get("enum")
     if (isinstance(one_of, list) and value not in one_of) or ("const" in schema and value != schema["const"]):
         return False
     size = value if isinstance(value, int | float) else len(value) if isinstance(value, str | list) else None
-    for key, breaks in BOUNDS[_kind(value)].items() if size is not None else ():
+    for key, breaks in BOUNDS[_get_type_name(value)].items() if size is not None else ():
         bound = schema.get(key)
         if isinstance(bound, int | float) and breaks(size, bound):
             return False

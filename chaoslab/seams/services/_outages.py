@@ -10,18 +10,18 @@ from chaoslab.core.chain import ActiveFault
 from chaoslab.core.fault import Outage, OutageCut
 
 
-class Droppable(Protocol):
+class DroppableConnection(Protocol):
     """A connection of a service."""
 
-    def drop(self) -> None:
+    def break_connection(self) -> None:
         """Breaks it, as its process's death does."""
 
-    def hang_up(self) -> None:
+    def end_as_killed_client(self) -> None:
         """Ends it as the death of its client does."""
 
 
 @dataclass(frozen=True)
-class Current:
+class CurrentOutage:
     """An outage that goes on. `request`: the one at which it began."""
 
     outage: Outage
@@ -30,7 +30,7 @@ class Current:
     until_s: float
     request: Request
 
-    def cut(self, active: OutageCut) -> ActiveFault:
+    def make_cut_fault(self, active: OutageCut) -> ActiveFault:
         """The fault of a call whose connection the outage broke or refused."""
         return ActiveFault(self.injection, self.fault_name, active)
 
@@ -43,70 +43,70 @@ class Outages:
         self._clock = clock
         self.resets: dict[str, Callable[[], object]] = {}
         # By service, since an outage is there for all of its clients.
-        self._current: dict[str, Current] = {}
-        self._lines: dict[str, dict[int, Droppable]] = {}
+        self._current: dict[str, CurrentOutage] = {}
+        self._lines: dict[str, dict[int, DroppableConnection]] = {}
 
-    def clear(self) -> None:
+    def begin_trial(self) -> None:
         """Begins a trial."""
         self._current, self._lines = {}, {}
 
-    def opened(self, name: str, line: Droppable) -> None:
+    def add_connection(self, name: str, line: DroppableConnection) -> None:
         """Takes a connection of a service."""
         # By identity, since connections have no names and may be alike.
         self._lines.setdefault(name, {})[id(line)] = line
 
-    def closed(self, name: str, line: Droppable) -> None:
+    def remove_connection(self, name: str, line: DroppableConnection) -> None:
         """Forgets a connection that is over."""
         # It may have been dropped with the outage's others.
         self._lines.get(name, {}).pop(id(line), None)
 
-    def begin(self, name: str, active: ActiveFault, request: Request) -> Current | None:
+    def begin_outage(self, name: str, active: ActiveFault, request: Request) -> CurrentOutage | None:
         """The outage that begins with this fault; None if it has none, or if one goes on. The connections of a process
         that is down are broken."""
         outage = active.fault.outage()
         # One at a time: a process that is down cannot be paused too.
-        if outage is None or self.of(name) is not None:
+        if outage is None or self.get_active(name) is not None:
             return None
         until_s = self._clock.monotonic() + outage.for_s
-        current = self._current[name] = Current(outage, active.injection, active.fault_name, until_s, request)
+        current = self._current[name] = CurrentOutage(outage, active.injection, active.fault_name, until_s, request)
         # A process that is killed loses what it held in memory; one that is paused keeps it, and its connections.
         if outage.lost and name in self.resets:
             self.resets[name]()
         if outage.held is None:
             # A copy, as each takes itself out when it drops.
             for line in list(self._lines.pop(name, {}).values()):
-                line.drop()
+                line.break_connection()
         return current
 
-    def hang_up(self) -> None:
+    def end_all_as_killed_client(self) -> None:
         """Ends all connections, whose client was killed."""
         for lines in self._lines.values():
             for line in list(lines.values()):
-                line.hang_up()
+                line.end_as_killed_client()
 
-    def of(self, name: str) -> Current | None:
+    def get_active(self, name: str) -> CurrentOutage | None:
         """The outage of the service that goes on; None if there is none."""
         current = self._current.get(name)
         # By the time alone: nobody ends it, so no event is missed.
         return current if current is not None and self._clock.monotonic() < current.until_s else None
 
-    def count(self) -> int:
+    def count_active(self) -> int:
         """The number of outages that go on."""
-        return sum(self.of(name) is not None for name in self._current)
+        return sum(self.get_active(name) is not None for name in self._current)
 
-    def until_s(self, name: str) -> float:
+    def get_last_outage_end_s(self, name: str) -> float:
         """The end of the last outage of a service that had one, by the clock."""
         return self._current[name].until_s
 
-    def down(self, name: str) -> Current | None:
+    def find_refusing_outage(self, name: str) -> CurrentOutage | None:
         """The outage for which the service refuses connections now."""
         # Asked for each connection and each answer, so the usual case is one look.
-        current = self.of(name) if self._current else None
+        current = self.get_active(name) if self._current else None
         return current if current is not None and current.outage.held is None else None
 
-    def held(self, name: str) -> ActiveFault | None:
+    def find_pause_fault(self, name: str) -> ActiveFault | None:
         """The fault of a call that comes now, or whose answer is ready, while the service is paused."""
-        current = self.of(name) if self._current else None
+        current = self.get_active(name) if self._current else None
         if current is None or current.outage.held is None:
             return None
         # What is left of it, and not all of it: the call came in its middle.

@@ -16,8 +16,8 @@ from functools import cached_property, partial
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl
 
-from chaoslab.base.json_text import encoded
-from chaoslab.base.phrases import phrase
+from chaoslab.base.json_text import encode_text
+from chaoslab.base.phrases import get_status_phrase
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Kind = Literal["wsgi", "asgi", "function"]
@@ -62,45 +62,46 @@ class NoJsonError(ValueError):
     """A request whose body is no JSON."""
 
 
-def address_of(name: str) -> tuple[str, tuple[int, ...]]:
+def parse_host_and_ports(name: str) -> tuple[str, tuple[int, ...]]:
     """The host and the ports of a service's name, such as "bank" or "localhost:11434"."""
     host, _, port = name.partition(":")
     return host, (int(port),) if port else PORTS
 
 
-def kind_of(app: Any) -> Kind:
+def detect_service_kind(app: Any) -> Kind:
     """The form of a service. Raises TypeError: it has none of them; the message is the end of a sentence."""
     if not callable(app):
         raise TypeError(f"it should be {FORMS}")
     if isinstance(app, type):
-        if _can_take(app, 2) and not _can_take(app, 1):
+        if _accepts_arguments(app, 2) and not _accepts_arguments(app, 1):
             return "wsgi"
         raise TypeError(f"it is a class: give what it makes, as in {app.__name__}(…), which should be {FORMS}")
-    of_coroutine = _of_coroutine(app)
-    if of_coroutine and _can_take(app, 3):
+    of_coroutine = _is_coroutine(app)
+    if of_coroutine and _accepts_arguments(app, 3):
         return "asgi"
-    if _count_required(app) == 1 or (of_coroutine and _can_take(app, 1)):
+    if _count_required_args(app) == 1 or (of_coroutine and _accepts_arguments(app, 1)):
         return "function"
-    if _can_take(app, 2) and not of_coroutine:
+    if _accepts_arguments(app, 2) and not of_coroutine:
         return "wsgi"
-    raise TypeError(f"it takes {_count_required(app)} arguments: it should be {FORMS}")
+    hint = "; what makes one is given as lab.fresh(…)" if _accepts_arguments(app, 0) else ""
+    raise TypeError(f"it takes {_count_required_args(app)} arguments: it should be {FORMS}{hint}")
 
 
-def _of_coroutine(app: Any) -> bool:
+def _is_coroutine(app: Any) -> bool:
     while isinstance(app, partial):
         app = app.func
     return inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(getattr(app, "__call__", None))  # noqa: B004
 
 
-def _signature(app: Any) -> inspect.Signature | None:
+def _get_signature(app: Any) -> inspect.Signature | None:
     try:
         return inspect.signature(app)
     except (TypeError, ValueError):  # some functions written in C
         return None
 
 
-def _can_take(app: Any, count: int) -> bool:
-    signature = _signature(app)
+def _accepts_arguments(app: Any, count: int) -> bool:
+    signature = _get_signature(app)
     if signature is None:
         # Whatever it is, calling it tells.
         return True
@@ -112,9 +113,9 @@ def _can_take(app: Any, count: int) -> bool:
     return True
 
 
-def _count_required(app: Any) -> int:
+def _count_required_args(app: Any) -> int:
     """The number of positional arguments without a default; 2 for a callable that takes any number, as WSGI has."""
-    signature = _signature(app)
+    signature = _get_signature(app)
     parameters = signature.parameters.values() if signature is not None else ()
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return 2
@@ -130,23 +131,23 @@ def make_wsgi(function: Callable[[AppRequest], Any]) -> Wsgi:
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         try:
-            reply = function(_request(environ))
+            reply = function(_build_request(environ))
             if inspect.isawaitable(reply):
-                reply = asyncio.run(_awaited(reply))
+                reply = asyncio.run(_await_reply(reply))
         except NoJsonError as error:
             reply = (400, str(error))
-        status, headers, body = _read_reply(reply, function)
-        start_response(f"{status} {phrase(status)}", headers)
+        status, headers, body = _parse_reply(reply, function)
+        start_response(f"{status} {get_status_phrase(status)}", headers)
         return body
 
     return app
 
 
-async def _awaited(reply: Any) -> Any:
+async def _await_reply(reply: Any) -> Any:
     return await reply
 
 
-def _request(environ: Mapping[str, Any]) -> AppRequest:
+def _build_request(environ: Mapping[str, Any]) -> AppRequest:
     # CGI's names have an underscore for each dash and no case.
     headers = {key[5:].replace("_", "-").lower(): value for key, value in environ.items() if key.startswith("HTTP_")}
     if "CONTENT_TYPE" in environ:
@@ -157,40 +158,40 @@ def _request(environ: Mapping[str, Any]) -> AppRequest:
     return AppRequest(environ["REQUEST_METHOD"], path, query, headers, environ["wsgi.input"].read())
 
 
-def _read_reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
+def _parse_reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
     """Status, headers and body of a function's reply. Raises TypeError: it is no reply."""
     # 204 for None: a service that has nothing to say, as frameworks answer.
     returned, status, extra, body = reply, 204 if reply is None else 200, cast(Any, {}), reply
     if isinstance(reply, tuple):
         # bool is an int too, and (True, ...) is answered by 100 to 999.
         if len(reply) not in (2, 3) or not isinstance(reply[0], int) or not 100 <= reply[0] <= 999:
-            raise _no_reply(function, returned)
+            raise _make_reply_error(function, returned)
         status, body = int(reply[0]), reply[1]
         extra = (reply[2] or {}) if len(reply) == 3 else {}
     if not isinstance(extra, Mapping):
-        raise _no_reply(function, returned)
+        raise _make_reply_error(function, returned)
     headers = [(str(name), str(value)) for name, value in extra.items()]
     if isinstance(body, Iterator):
-        return status, _with_content_type(headers, "text/plain; charset=utf-8"), map(_encode_piece, body)
+        return status, _add_content_type(headers, "text/plain; charset=utf-8"), map(_encode_piece, body)
     if isinstance(body, dict | list):
-        data, kind = encoded(json.dumps(body, ensure_ascii=False)), "application/json"
+        data, kind = encode_text(json.dumps(body, ensure_ascii=False)), "application/json"
     elif isinstance(body, str):
         data, kind = body.encode(), "text/plain; charset=utf-8"
     elif isinstance(body, bytes) or body is None:
         data, kind = body or b"", "application/octet-stream" if body else ""
     else:
-        raise _no_reply(function, returned)
-    headers = _with_content_type(headers, kind) if kind else headers
+        raise _make_reply_error(function, returned)
+    headers = _add_content_type(headers, kind) if kind else headers
     # 204 and 304 have no body, and 204 no length either (RFC 9110, section 8.6).
     return status, headers if status in (204, 304) else [*headers, ("Content-Length", str(len(data)))], [data]
 
 
-def _no_reply(function: Any, returned: Any) -> TypeError:
+def _make_reply_error(function: Any, returned: Any) -> TypeError:
     name = getattr(function, "__name__", type(function).__name__)
     return TypeError(f"the service {name} returned {type(returned).__name__} {returned!r:.60}: {_REPLIES}")
 
 
-def _with_content_type(headers: list[tuple[str, str]], kind: str) -> list[tuple[str, str]]:
+def _add_content_type(headers: list[tuple[str, str]], kind: str) -> list[tuple[str, str]]:
     return headers if any(name.lower() == "content-type" for name, _ in headers) else [*headers, ("Content-Type", kind)]
 
 

@@ -7,7 +7,7 @@ from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam, Take
 
 
-class AsideAttempt(ServiceAttempt):
+class UncountedAttempt(ServiceAttempt):
     """A request that only keeps up a session of its protocol, or asks for a list of tools that no fault is aimed at. It
     is answered as without the seam, and neither numbered nor noted."""
 
@@ -31,54 +31,53 @@ class AsideAttempt(ServiceAttempt):
         seam.open[id(self)] = self
 
     @property
-    def shown(self) -> str:
+    def request_label(self) -> str:
         return self.tool
 
     @property
-    def may_act(self) -> bool:
+    def may_still_act(self) -> bool:
         return False
 
-    def taking(self, started: Started) -> Take:
-        keep = self._keeping(started)
+    def make_part_receiver(self, started: Started) -> Take:
+        keep = self._make_part_recorder(started)
 
-        def take(piece: bytes | None) -> None:
+        def receive_part(piece: bytes | None) -> None:
             keep(piece)
-            if piece is not None:
-                self.hold()
+            self.wait_for_pause_end()
 
-        return take
+        return receive_part
 
-    def hold(self) -> None:
-        if self.seam.outages.held(self.name) is not None:
+    def wait_for_pause_end(self) -> None:
+        if self.seam.outages.find_pause_fault(self.name) is not None:
             # A paused process answers no session's message either.
-            self.clock.sleep(max(0.0, self.seam.outages.until_s(self.name) - self.clock.monotonic()))
+            self.clock.sleep(max(0.0, self.seam.outages.get_last_outage_end_s(self.name) - self.clock.monotonic()))
 
-    def ended(self, end: ClientEnd) -> None:  # noqa: ARG002
+    def handle_client_end(self, end: ClientEnd) -> None:  # noqa: ARG002
         if not self.over:
             self.over = True
             del self.seam.open[id(self)]
 
-    def cut(self) -> None:
+    def end_with_trial(self) -> None:
         self.over = True
         del self.seam.open[id(self)]
 
 
-def attempt_aside(seam: ServiceSeam, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
+def make_service_attempt(seam: ServiceSeam, name: str, request: HttpRequest, line: Line) -> ServiceAttempt | None:
     """The attempt that a request to a service is; None outside of a trial."""
     if seam.book is None:
         return None
-    call = WantedCall(request, seam.model(name, request), seam.tasks[name])
+    call = WantedCall(request, seam.find_model_host(name, request), seam.tasks[name])
     # Before the first line: an event may have a part of it.
-    seam.book.hide(request.secrets(body=call.long))
-    if seam.aside(name, call):
-        return AsideAttempt(seam, seam.book, name, request, call)
+    seam.book.hide_secrets(request.find_secrets(body=call.long))
+    if seam.is_session_upkeep(name, call):
+        return UncountedAttempt(seam, seam.book, name, request, call)
     return ServiceAttempt(seam, seam.book, name, request, line, call)
 
 
-def unread(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt | None:
+def make_unparsed_attempt(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt | None:
     """The attempt that a request is to a host which is no service of the trial; None outside of one."""
     if seam.book is None:
         return None
-    attempt = AsideAttempt(seam, seam.book, name, request, WantedCall(request))
+    attempt = UncountedAttempt(seam, seam.book, name, request, WantedCall(request))
     attempt.message = None  # whatever protocol it is in, nothing of it is read
     return attempt

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from chaoslab.base.identity import REPEATABLE, idempotency_key_of, is_idempotency_key
+from chaoslab.base.identity import REPEATABLE, find_idempotency_key, is_idempotency_key
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.core.events import Effect
 from chaoslab.seams.services.messages import HttpRequest
@@ -31,14 +31,14 @@ def parse_effects(header: str) -> list[tuple[str, Mapping[str, Any]]]:
     return effects
 
 
-def of_task(service: str, tool: str, arguments: Mapping[str, Any]) -> Effect:
+def make_task_effect(service: str, tool: str, arguments: Mapping[str, Any]) -> Effect:
     """The effect of a call that was accepted as a task of whose end nobody has heard: it may have done its work."""
     return Effect(
         target=service, tool=tool, request_id="", effect=tool, content=to_jsonable(arguments), reply={}, fingerprint=""
     )
 
 
-class Repeats:
+class SharedEffectNames:
     """The names that equal effects share: that of their idempotency key, be it a header or an argument, or of the whole
     request if its method may be repeated. A request that comes again after another one to its address is no repeat: it
     takes that one back."""
@@ -46,11 +46,11 @@ class Repeats:
     def __init__(self) -> None:
         self._latest: dict[tuple[str, str], tuple[str, int]] = {}
 
-    def name(self, service: str, tool: str, request: HttpRequest, arguments: Any) -> str:
+    def name_repeated_effects(self, service: str, tool: str, request: HttpRequest, arguments: Any) -> str:
         """The name of the request's effects, which it just had; empty if no other request shares it. `arguments`: those
         of its tool."""
-        header = next((value for name, value in request.fields if is_idempotency_key(name)), "")
-        if key := header or idempotency_key_of(arguments):
+        header = next((value for name, value in request.decoded_headers if is_idempotency_key(name)), "")
+        if key := header or find_idempotency_key(arguments):
             return f"{tool} {key}"
         # 8 bytes: names of one trial, and a body may be megabytes.
         fingerprint = f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from chaoslab.base.values import fixed
 from chaoslab.core.events import CANCELLED
-from chaoslab.core.stream import Cutter, Events, Parts, Streamed, is_done
+from chaoslab.core.stream import BodyCutter, BodyParts, EventCutter, Streamed, is_done_marker
 from chaoslab.seams.services.messages import Fields, HttpRequest
 
 Step = Literal["lookup", "connection", "handshake"]
@@ -37,20 +37,20 @@ class AppAnswer(Protocol):
     status: int
     fields: list[tuple[str, str]]
 
-    async def whole(self) -> Answered:
+    async def read_all(self) -> Answered:
         """The whole answer."""
 
-    def parts(self) -> Parts:
-        """The body as it comes. Its `take` raises a `Failure` if the application failed in its middle."""
+    def iterate_parts(self) -> BodyParts:
+        """The body as it comes. Its `read_part` raises a `Failure` if the application failed in its middle."""
 
 
-class Iterated(Parts):
+class Iterated(BodyParts):
     """The body of an answer whose parts are at hand."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._left = parts
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         return next(self._left, None)
 
 
@@ -65,36 +65,36 @@ class Line(Protocol):
     def asked_at(self) -> str:
         """The line of the user's source that sent the request; empty if it is not known."""
 
-    async def application(self, request: HttpRequest) -> AppAnswer:
+    async def request_service_answer(self, request: HttpRequest) -> AppAnswer:
         """The application's answer to the request."""
 
-    async def wait(self, delay_s: float) -> bool:
+    async def wait_unless_client_left(self, delay_s: float) -> bool:
         """Lets time pass; True if the client hung up meanwhile, or before."""
 
-    def lapse(self) -> None:
+    def abandon_oldest_exchange(self) -> None:
         """Ends the exchange as if the client had hung up now."""
 
 
 class StreamView:
     """A body of server-sent events, or of messages of a WebSocket, as its reader takes it."""
 
-    def __init__(self, began_s: float, events: Cutter | None = None) -> None:
-        """`events`: as for `Piped`."""
+    def __init__(self, began_s: float, events: BodyCutter | None = None) -> None:
+        """`events`: as for `PipedBody`."""
         self._began_s = self._last_s = began_s
         self._first_s: float | None = None
         self._silence_s, self._size, self._count, self._done = 0.0, 0, 0, False
-        self._events = events or Events()
+        self._events = events or EventCutter()
 
-    def took(self, data: bytes, now: float) -> None:
+    def note_part(self, data: bytes, now: float) -> None:
         self._first_s = now if self._first_s is None else self._first_s
         self._silence_s = max(self._silence_s, now - self._last_s)
         self._last_s = now
         self._size += len(data)
         for event in self._events.feed(data):
             self._count += 1
-            self._done = self._done or is_done(event)
+            self._done = self._done or is_done_marker(event)
 
-    def view(self, error: str | None, now: float, *, waited: bool) -> Streamed:
+    def build_stream_summary(self, error: str | None, now: float, *, waited: bool) -> Streamed:
         """The reader's view at the end. `error`: as in `ClientEnd`; `waited`: the reader waited for more."""
         ended = error or "end"
         if error == "left":

@@ -1,5 +1,5 @@
 """HTTP as a service's seam reads and writes it: a request's arguments, and a reply as it goes over a connection.
-`Messages` cuts a WebSocket's bytes, those that follow the answer 101 (RFC 6455)."""
+`WebSocketCutter` cuts a WebSocket's bytes, those that follow the answer 101 (RFC 6455)."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,17 +10,21 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from chaoslab.base.identity import canonical
-from chaoslab.base.json_text import encoded, value_of
-from chaoslab.base.secrets import MASK, find_in_body, find_in_headers, find_in_query, is_secret
+from chaoslab.base.json_text import decode_json, encode_text
+from chaoslab.base.secrets import (
+    MASK,
+    find_secrets_in_body,
+    find_secrets_in_headers,
+    find_secrets_in_query,
+    is_secret_name,
+)
 from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, Cutter, Events, FrameCutter, Lines
-from chaoslab.wire.http1 import BODILESS, unpack
+from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, BodyCutter, EventCutter, FrameCutter, LineCutter
+from chaoslab.wire.http1 import BODILESS, unpack_body
 
 # The largest body that is compared by its meaning, in bytes; a larger one by its digest.
 COMPARED_MAX = 64 * 1024
-# The largest query and body whose intent is kept, in bytes, and the most that are: who asks again asks the same.
-KEPT_MAX, INTENTS_MAX = 4 * 1024, 256
 LENGTHS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 _FORM = "application/x-www-form-urlencoded"
 
@@ -37,7 +41,7 @@ class HttpRequest:
     body: bytes
 
     @cached_property
-    def fields(self) -> list[tuple[str, str]]:
+    def decoded_headers(self) -> list[tuple[str, str]]:
         """The headers as text."""
         return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.headers]
 
@@ -49,63 +53,51 @@ class HttpRequest:
     def query(self) -> str:
         return self.target.partition("?")[2]
 
-    def header(self, name: bytes) -> str:
+    def get_header(self, name: bytes) -> str:
         """The header of this name in lower case; empty if there is none."""
         return next((value.decode("latin-1") for key, value in self.headers if key.lower() == name), "")
 
-    def _content(self) -> tuple[str, dict[str, Any]]:
+    def _parse_body_fields(self) -> tuple[str, dict[str, Any]]:
         """The kind of the body (object, form or other) and its fields. A client may call JSON a form, as urllib does by
         default."""
         try:
-            value = value_of(self.body) if self.body else {}
+            value = decode_json(self.body) if self.body else {}
         except (ValueError, RecursionError):
             value = self.body.decode("utf-8", "replace")
         if isinstance(value, dict):
             return "object", value
-        if self.header(b"content-type").startswith(_FORM):
-            return "form", _fields_of(self.body.decode("latin-1"))
+        if self.get_header(b"content-type").startswith(_FORM):
+            return "form", _parse_query_fields(self.body.decode("latin-1"))
         return "other", {"body": value}
 
-    def meaning(self) -> dict[str, Any]:
+    def parse_arguments(self) -> dict[str, Any]:
         """The arguments: the fields of the body, which is a JSON object or a form, and `query`, unless the body has a
         field of this name. Any other body is the field `body`. The credentials of a query are no part of it."""
-        query = {name: MASK if is_secret(name) else value for name, value in _fields_of(self.query).items()}
-        return {**({"query": query} if query else {}), **self._content()[1]}
+        query = {
+            name: MASK if is_secret_name(name) else value for name, value in _parse_query_fields(self.query).items()
+        }
+        return {**({"query": query} if query else {}), **self._parse_body_fields()[1]}
 
-    def secrets(self, *, body: bool) -> set[str]:
+    def find_secrets(self, *, body: bool) -> set[str]:
         """The credentials in its headers and its query, and in its `body` if that is cut in a log."""
-        credentials = find_in_headers(self.fields)
+        credentials = find_secrets_in_headers(self.decoded_headers)
         if self.query:
-            credentials |= find_in_query(self.query)
-        return credentials | find_in_body(self.header(b"content-type"), self.body) if body else credentials
+            credentials |= find_secrets_in_query(self.query)
+        return credentials | find_secrets_in_body(self.get_header(b"content-type"), self.body) if body else credentials
 
-    def intent(self, meaning: Mapping[str, Any]) -> str:
+    def build_intent_key(self, meaning: Mapping[str, Any]) -> str:
         """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
         deeply, it is a digest."""
-        query, body = self.query, self.body
-        short = len(query) + len(body) <= KEPT_MAX
-        cached = _intents.get((query, body)) if short else None
-        if cached is not None and cached[0] == meaning:
-            return cached[1]
-        if len(body) <= COMPARED_MAX:
-            try:
-                text = canonical([query, meaning])
-            except RecursionError:
-                pass
-            else:
-                if short:
-                    # All at once: an order of use would cost at each request.
-                    if len(_intents) >= INTENTS_MAX:
-                        _intents.clear()
-                    _intents[query, body] = meaning, text
-                return text
+        if len(self.body) <= COMPARED_MAX:
+            with suppress(RecursionError):
+                return canonical([self.query, meaning])
         return canonical([self.query, sha256(self.body).hexdigest()])
 
-    def with_meaning(self, value: Mapping[str, Any]) -> "HttpRequest":
+    def with_arguments(self, value: Mapping[str, Any]) -> "HttpRequest":
         """The request with other arguments."""
-        fields, query, (kind, was) = dict(value), self.query, self._content()
+        fields, query, (kind, was) = dict(value), self.query, self._parse_body_fields()
         if query and "query" not in was:
-            original, changed = _fields_of(query), fields.pop("query", {})
+            original, changed = _parse_query_fields(query), fields.pop("query", {})
             if isinstance(changed, dict):
                 changed = {
                     # A masked credential is no change; the service gets its own again.
@@ -124,11 +116,7 @@ class HttpRequest:
         return HttpRequest(self.method, f"{self.path}?{query}" if query else self.path, headers, body)
 
 
-_intents: dict[tuple[str, bytes], tuple[Mapping[str, Any], str]] = {}
-"""The last intents, each with the meaning that it was made of: a body alone does not tell if it is a form."""
-
-
-def _fields_of(text: str) -> dict[str, Any]:
+def _parse_query_fields(text: str) -> dict[str, Any]:
     """The fields of a query or a form; one that is given several times has a list of values."""
     fields: dict[str, Any] = {}
     for key, value in parse_qsl(text, keep_blank_values=True):
@@ -139,7 +127,7 @@ def _fields_of(text: str) -> dict[str, Any]:
     return fields
 
 
-class Served(Reply):
+class ServedReply(Reply):
     """A reply as it goes over a connection. `fields` are its headers, repeated ones too, and `raw` its body, packed if
     the headers say so. `body` is unpacked."""
 
@@ -151,38 +139,38 @@ class Served(Reply):
         for name, codings in fields:
             if name.lower() == "content-encoding":
                 with suppress(Failure):  # it is too large or in another coding, and passes as it is
-                    body = unpack(raw, codings)
+                    body = unpack_body(raw, codings)
                 break
         self.__dict__.update(
             status=status, headers=dict(fields), body=body, stream=None, pipes=(), fields=tuple(fields), raw=raw
         )  # at once, which takes half as long
 
     def with_value(self, value: Any) -> Reply:
-        body = encoded(self.spelt(value))
-        return Served(self.status, set_length(self.fields, body), body)
+        body = encode_text(self.spelt(value))
+        return ServedReply(self.status, set_content_length(self.fields, body), body)
 
     @classmethod
-    def build(cls, reply: Reply) -> "Served":
+    def from_reply(cls, reply: Reply) -> "ServedReply":
         """A story's reply in this form."""
         if isinstance(reply, cls):
             return reply
         # 204 and 304 have no body, whatever a story has put there.
         body = b"" if reply.status in BODILESS else reply.body
-        return cls(reply.status, set_length(list(reply.headers.items()), body), body)
+        return cls(reply.status, set_content_length(list(reply.headers.items()), body), body)
 
 
-def set_length(fields: Fields, body: bytes) -> list[tuple[str, str]]:
+def set_content_length(fields: Fields, body: bytes) -> list[tuple[str, str]]:
     """The headers with this body's length."""
     return [*((k, v) for k, v in fields if k.lower() not in LENGTHS), ("Content-Length", str(len(body)))]
 
 
-def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
+def is_event_stream(fields: Iterable[tuple[str, str]]) -> bool:
     """True if the headers say that the body is a stream of events."""
     # By the value first, which most headers fail at once.
     return any(value.startswith((EVENT_STREAM, FRAMES)) and name.lower() == "content-type" for name, value in fields)
 
 
-def in_parts(fields: Iterable[tuple[str, str]]) -> bool:
+def is_in_parts(fields: Iterable[tuple[str, str]]) -> bool:
     """True if the headers say that the body comes in parts, each with a meaning of its own: a stream, or lines."""
     for name, value in fields:
         if name.lower() == "content-type" and (
@@ -192,12 +180,12 @@ def in_parts(fields: Iterable[tuple[str, str]]) -> bool:
     return False
 
 
-def make_cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:
+def make_message_cutter(status: int, fields: Iterable[tuple[str, str]]) -> BodyCutter:
     """The cutter of a streamed body: into messages of a WebSocket, lines of JSON, frames, or server-sent events."""
     if status == UPGRADED:
-        return Messages()
+        return WebSocketCutter()
     kind = next((value.lower() for name, value in fields if name.lower() == "content-type"), "")
-    return Lines() if kind.startswith(IN_LINES) else FrameCutter() if kind.startswith(FRAMES) else Events()
+    return LineCutter() if kind.startswith(IN_LINES) else FrameCutter() if kind.startswith(FRAMES) else EventCutter()
 
 
 UPGRADED = 101
@@ -207,7 +195,7 @@ FRAME_MAX = 4 * 1024 * 1024
 _CONTROL, _LAST = 0x08, 0x80
 
 
-class Messages:
+class WebSocketCutter:
     """Cuts the bytes of one direction into messages, each with all its frames. A frame that controls the connection,
     such as a ping, is a message too, unless it comes in the middle of another one."""
 
@@ -229,7 +217,7 @@ class Messages:
         if large:
             complete.append(large)
         self._held += piece[len(large) :]
-        while (size := _size(self._held, self._end)) is not None:
+        while (size := _get_frame_size(self._held, self._end)) is not None:
             first, end = self._held[self._end], self._end + size
             is_whole = len(self._held) >= end
             if not is_whole and size <= FRAME_MAX:
@@ -244,7 +232,7 @@ class Messages:
         return complete
 
 
-def _size(data: bytes, begin: int) -> int | None:
+def _get_frame_size(data: bytes, begin: int) -> int | None:
     """The size of the frame that begins there, with its head; None as long as the head does not tell it."""
     if len(data) < begin + 2:
         return None

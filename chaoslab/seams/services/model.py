@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from chaoslab.base.identity import parse_json
 from chaoslab.core import events
-from chaoslab.core.dialog import Dialog, sketch
+from chaoslab.core.dialog import Dialog, summarize_request
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, FRAMES
-from chaoslab.seams._replied import make_replied
+from chaoslab.seams._replied import make_replied_event
 from chaoslab.seams.services.messages import HttpRequest
 
 # The most tokens of one answer that are believed; a higher figure counts as 0.
@@ -30,7 +30,7 @@ class ReadAnswer(Protocol):
     reason: str
 
     @property
-    def said(self) -> str:
+    def text_and_calls(self) -> str:
         """The text and the calls in words."""
 
 
@@ -42,19 +42,19 @@ class Format(Protocol):
         """The place of the messages in a request."""
 
     @property
-    def errors(self) -> Mapping[int, ErrorReply]:
+    def error_replies(self) -> Mapping[int, ErrorReply]:
         """The service's own error replies."""
 
-    def question_digest(self, path: str, body: bytes) -> str:
+    def compute_question_digest(self, path: str, body: bytes) -> str:
         """A digest of what a request asks for."""
 
-    def estimated(self, path: str, body: bytes, heard: Any) -> tuple[int, int]:
+    def estimate_tokens(self, path: str, body: bytes, heard: Any) -> tuple[int, int]:
         """The estimated tokens of a request and of its answer."""
 
-    def read_whole(self, value: Any) -> ReadAnswer:
+    def read_whole_reply(self, value: Any) -> ReadAnswer:
         """Reads a whole reply by its JSON."""
 
-    def read_stream(self, body: bytes) -> ReadAnswer:
+    def read_streamed_reply(self, body: bytes) -> ReadAnswer:
         """Reads a streamed reply."""
 
 
@@ -75,7 +75,7 @@ class ModelHost:
     said_by: Callable[[str, bytes], str | None] = lambda path, body: None  # noqa: ARG005
 
 
-def free(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: ARG001
+def get_unknown_price(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: ARG001
     """The price of a model if nobody knows prices."""
     return None
 
@@ -86,18 +86,18 @@ class ModelSpending:
 
     tokens: float = 0.0
     cost_usd: float = 0.0
-    price: Callable[[str, int, int], float | None] = field(default=free)
+    price: Callable[[str, int, int], float | None] = field(default=get_unknown_price)
 
-    def usage(
+    def record_usage(
         self, heard: ReadAnswer, request: int, estimated: Callable[[ReadAnswer], tuple[int, int]]
     ) -> events.Usage | events.UsageUnstated | None:
         """The event for an answer, whose tokens are added, `estimated` if it does not state them; None if it says
         nothing."""
         is_stated = heard.tokens_in is not None or heard.tokens_out is not None
-        if not is_stated and not heard.said:
+        if not is_stated and not heard.text_and_calls:
             return None
         tokens_in, tokens_out = (heard.tokens_in, heard.tokens_out) if is_stated else estimated(heard)
-        tokens_in, tokens_out = bound_tokens(tokens_in), bound_tokens(tokens_out)
+        tokens_in, tokens_out = validate_token_count(tokens_in), validate_token_count(tokens_out)
         cost = self.price(heard.model, tokens_in, tokens_out)
         self.tokens += tokens_in + tokens_out
         self.cost_usd += cost or 0.0
@@ -107,7 +107,7 @@ class ModelSpending:
         return events.UsageUnstated(model=heard.model, request=request, finished=heard.finished, **used)
 
 
-def bound_tokens(tokens: Any) -> int:
+def validate_token_count(tokens: Any) -> int:
     """The count of tokens that a model's server states; 0 if it is no integer from 1 to `TOKENS_MAX`."""
     # `type`, since True is an int to Python.
     return tokens if type(tokens) is int and 0 < tokens <= TOKENS_MAX else 0
@@ -122,28 +122,28 @@ class ModelRequest:
         """The request as the model gets it."""
 
     @classmethod
-    def build(cls, host: ModelHost | None, request: HttpRequest) -> "ModelRequest | None":
+    def build_if_chat(cls, host: ModelHost | None, request: HttpRequest) -> "ModelRequest | None":
         """The request; None if it is no chat."""
         chat_format = host.format_of(request.path) if host is not None and request.method == "POST" else None
         return None if host is None or chat_format is None else cls(host, chat_format, request)
 
-    def shown(self, value: Any) -> dict[str, Any]:
+    def to_log_form(self, value: Any) -> dict[str, Any]:
         """The request in the log, where a whole conversation would stand again and again."""
-        return {"messages": len(self.messages(value)) or 1}
+        return {"messages": len(self.list_messages(value)) or 1}
 
-    def messages(self, value: Any) -> list[Any]:
+    def list_messages(self, value: Any) -> list[Any]:
         """The messages of the request."""
-        return [*self.format.dialog.messages(value)]
+        return [*self.format.dialog.list_messages(value)]
 
-    def read(self, reply: Reply) -> ReadAnswer:
+    def read_answer(self, reply: Reply) -> ReadAnswer:
         kind = next((text for name, text in reply.headers.items() if name.lower() == "content-type"), "")
         # Of what came and not of what was asked: an error to a request for a stream is whole.
         streamed = kind.startswith((EVENT_STREAM, FRAMES))
-        return self.format.read_stream(reply.body) if streamed else self.format.read_whole(reply.value)
+        return self.format.read_streamed_reply(reply.body) if streamed else self.format.read_whole_reply(reply.value)
 
-    def estimated(self, heard: ReadAnswer) -> tuple[int, int]:
+    def estimate_tokens(self, heard: ReadAnswer) -> tuple[int, int]:
         """The estimated tokens of the request and of its answer."""
-        return self.format.estimated(self.sent.path, self.sent.body, heard)
+        return self.format.estimate_tokens(self.sent.path, self.sent.body, heard)
 
     @property
     def is_recorded(self) -> bool:
@@ -151,19 +151,21 @@ class ModelRequest:
         return self._host.recorded
 
     @property
-    def said_by(self) -> str | None:
+    def script_name(self) -> str | None:
         """The script that its answer follows; None if it was worked out."""
         return self._host.said_by(self.sent.path, self.sent.body)
 
-    def recorded(self, call: Call, reply: Reply) -> Iterator[events.Replied]:
+    def make_recorded_events(self, call: Call, reply: Reply) -> Iterator[events.Replied]:
         """The event for the model's own reply, if the log is to keep it."""
         if self._host.recorded:
             with suppress(ValueError, RecursionError):  # a request that is no JSON cannot be found again
-                question = self.format.question_digest(self.sent.path, self.sent.body)
+                question = self.format.compute_question_digest(self.sent.path, self.sent.body)
                 # A question that a recording has no answer to is explained by the newest messages of those that it has.
-                brief = sketch(self.format.dialog, parse_json(self.sent.body))
-                yield replace(make_replied(call.target, call.request, call.attempt, question, reply), sketch=brief)
+                brief = summarize_request(self.format.dialog, parse_json(self.sent.body))
+                yield replace(
+                    make_replied_event(call.target, call.request, call.attempt, question, reply), sketch=brief
+                )
 
-    def ended(self, heard: ReadAnswer | None) -> None:
+    def report_client_answer(self, heard: ReadAnswer | None) -> None:
         """Tells the model what its client got as its answer; None if that did not reach it whole."""
         self._host.ended(self.sent.path, self.sent.body, heard)

@@ -15,43 +15,43 @@ from math import inf, isinf
 from typing import Any, Literal
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.identity import Request, digest
-from chaoslab.base.json_text import encoded
-from chaoslab.base.jsonable import line, line_of
-from chaoslab.base.secrets import SEARCHED_MAX, find_in_body, find_in_headers
+from chaoslab.base.identity import Request, hash_value
+from chaoslab.base.json_text import encode_text
+from chaoslab.base.jsonable import decode_to_one_line, to_one_line
+from chaoslab.base.secrets import SEARCHED_MAX, find_secrets_in_body, find_secrets_in_headers
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
-from chaoslab.core.chain import ActiveFault, at_once
+from chaoslab.core.chain import ActiveFault, run_synchronously
 from chaoslab.core.dialog import CHAT
 from chaoslab.core.events import REPLY_MAX, Event
-from chaoslab.core.exchange import Call, Failure, Observation, Reply, json_reply
-from chaoslab.core.fault import OutageCut, trait
+from chaoslab.core.exchange import Call, Failure, Observation, Reply, build_json_reply
+from chaoslab.core.fault import OutageCut, get_trait
 from chaoslab.core.memory import NOBODY, Decisions, TrialMemory
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import Cutter, Events, Parts, Piped, Streamed, json_of
+from chaoslab.core.stream import BodyCutter, BodyParts, EventCutter, PipedBody, Streamed, parse_event_json
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import _client_retry, _trace_context
-from chaoslab.seams.functions.seam import Turns
+from chaoslab.seams.functions.seam import CallTurnGate
 from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
-from chaoslab.seams.services._enveloped import WantedCall, make_reply, unwrap_served
-from chaoslab.seams.services._outages import Current, Outages
-from chaoslab.seams.services.effects import EFFECT, SAFE, Repeats, of_task, parse_effects
+from chaoslab.seams.services._enveloped import WantedCall, make_message_reply, unwrap_tool_value
+from chaoslab.seams.services._outages import CurrentOutage, Outages
+from chaoslab.seams.services.effects import EFFECT, SAFE, SharedEffectNames, make_task_effect, parse_effects
 from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
 from chaoslab.seams.services.messages import (
     LENGTHS,
     UPGRADED,
     Fields,
     HttpRequest,
-    Served,
-    in_parts,
-    is_stream,
-    make_cutter,
+    ServedReply,
+    is_event_stream,
+    is_in_parts,
+    make_message_cutter,
 )
-from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
-from chaoslab.seams.services.refusals import Refusals, refuses
+from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, get_unknown_price
+from chaoslab.seams.services.refusals import Refusals, is_refusing_injection
 from chaoslab.seams.services.wire_bytes import WireBytes, Write
 from chaoslab.wire.http1 import BODY_MAX
 
@@ -76,9 +76,16 @@ class ServiceSeam:
     """
 
     def __init__(
-        self, plan: Plan, *, timeout_s: float, clock: Clock = system, models: Mapping[str, ModelHost] | None = None,
-        price: Callable[[str, int, int], float | None] = free, mcp_reads: Iterable[str] = (), in_order: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        plan: Plan,
+        *,
+        timeout_s: float,
+        clock: Clock = system,
+        models: Mapping[str, ModelHost] | None = None,
+        price: Callable[[str, int, int], float | None] = get_unknown_price,
+        mcp_reads: Iterable[str] = (),
+        in_order: bool = True,
+    ) -> None:
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.models, self.price, self.in_order = models or {}, price, in_order
         # By service: two servers of MCP may have a tool of one name.
@@ -91,7 +98,7 @@ class ServiceSeam:
         """Tells if a POST to any other service is one to a model, by what it says."""
         self.spent = ModelSpending(price=price)
         self.book: TrialLog | None = None
-        self.memory, self.repeats = TrialMemory(plan, ""), Repeats()
+        self.memory, self.repeats = TrialMemory(plan, ""), SharedEffectNames()
         self.models_max, self.models_asked = MODELS_MAX, 0
         # In real time a command that repeats a refused request made 1,371 of them in five seconds.
         self.attempts_max: float = inf
@@ -100,7 +107,7 @@ class ServiceSeam:
         """Ends the trial, whose agent has asked models more than `models_max` times, or tried one request more than
         `attempts_max` times; the argument says so."""
         self.asked_of: set[str] = set()
-        self.turns: Turns | None = None
+        self.turns: CallTurnGate | None = None
         self.open: dict[int, ServiceAttempt] = {}
         """The attempts whose clients have not ended them."""
         self.settle: Callable[[], object] = lambda: None
@@ -120,48 +127,48 @@ class ServiceSeam:
         self._warned = False
         self._reach: dict[tuple[str, str], Candidates] = {}
 
-    def change(self, plan: Plan) -> None:
+    def change_plan(self, plan: Plan) -> None:
         """Puts another plan in force, between two trials."""
         self.plan = plan
         # The choices hold injections of the plan that is no more.
         self._reach.clear()
-        self.refusals.change(plan)
+        self.refusals.change_plan(plan)
 
-    def begin(self, book: TrialLog, memory: TrialMemory, *, spent_usd: float = 0.0) -> None:
+    def begin_trial(self, book: TrialLog, memory: TrialMemory, *, spent_usd: float = 0.0) -> None:
         """Begins a trial, whose requests go into this log. `memory`: the one of all the trial's seams. `spent_usd`: the
         run's spending before it."""
-        self.book, self.memory, self.repeats = book, memory, Repeats()
+        self.book, self.memory, self.repeats = book, memory, SharedEffectNames()
         self.spent = ModelSpending(cost_usd=spent_usd, price=self.price)
         self.asked_of, self.open, self.models_asked = set(), {}, 0
         self.lapsed.clear()
-        memory.guard.others = self.outages.count
-        self.refusals.begin(book, memory)
+        memory.guard.others = self.outages.count_active
+        self.refusals.begin_trial(book, memory)
         self._mcp_listed.clear()
         self._mcp_repeatable.clear()
         self._schemas.clear()
         self.tasks.clear()
-        self.outages.clear()
+        self.outages.begin_trial()
 
-    def end(self) -> None:
+    def end_trial(self) -> None:
         """Ends the trial, and the attempts that are open still."""
         self.settle()
         # A copy: each attempt takes itself out.
         for attempt in list(self.open.values()):
-            attempt.cut()
+            attempt.end_with_trial()
         for name, tasks in self.tasks.items():
-            for call in tasks.unfinished():
-                if self.book is not None and call.tool not in self.only_read(name):
-                    self.book.note(of_task(name, call.tool, call.arguments))
-        self.refusals.end()
+            for call in tasks.list_unfinished_calls():
+                if self.book is not None and call.tool not in self.get_read_only_tools(name):
+                    self.book.note_event(make_task_effect(name, call.tool, call.arguments))
+        self.refusals.end_trial()
         self.book = None
 
-    def silent(self) -> list[str]:
+    def describe_unanswered(self) -> list[str]:
         """Lines about the requests that have no answer yet."""
         # Of a request that was tried again only the last try is told.
         last = [attempt for attempt in self.lapsed if attempt.asked.attempts == attempt.call.attempt]
-        return [f"{attempt.name} has not answered {attempt.shown}" for attempt in (*last, *self.open.values())]
+        return [f"{attempt.name} has not answered {attempt.request_label}" for attempt in (*last, *self.open.values())]
 
-    def aside(self, name: str, call: WantedCall) -> bool:
+    def is_session_upkeep(self, name: str, call: WantedCall) -> bool:
         """True if a request only keeps up a session, or asks for a list of tools that no fault is aimed at. It is
         answered as without the seam, and neither numbered nor noted."""
         message = call.message
@@ -169,9 +176,9 @@ class ServiceSeam:
             return False
         # A session's messages are no work of the agent's: faults on them hung clients, and a DELETE of a session was
         # harm.
-        return message.part == "session" or not self.reach(name, "listing")
+        return message.part == "session" or not self.find_injections(name, "listing")
 
-    def asked_model(self, name: str) -> None:
+    def count_model_request(self, name: str) -> None:
         """Counts a request to a model, tells at the half of what one trial may make, and ends it beyond."""
         self.models_asked += 1
         # Once a run, at the half: after the bound it would be too late to see the loop.
@@ -184,55 +191,58 @@ class ServiceSeam:
         if self.models_asked > self.models_max:
             self.runaway(f"{name} is asked again and again ({self.models_max} requests to models in one trial)")
 
-    def model(self, name: str, request: HttpRequest) -> ModelHost | None:
+    def find_model_host(self, name: str, request: HttpRequest) -> ModelHost | None:
         """The model that a request is for; None if it is for another service."""
         return self.models.get(name) or (self.told_model(request) if request.method == "POST" else None)
 
-    def lists_tools(self, name: str, body: bytes) -> None:
+    def record_tool_list(self, name: str, body: bytes) -> None:
         """Takes a service's list of its tools in MCP."""
-        for tool in mcp.tools_in(body):
-            if mcp.only_reads(tool):
+        for tool in mcp.iterate_listed_tools(body):
+            if mcp.is_read_only_tool(tool):
                 self._mcp_listed.setdefault(name, set()).add(str(tool["name"]))
-            if mcp.may_be_repeated(tool):
+            if mcp.is_idempotent_tool(tool):
                 self._mcp_repeatable.add((name, str(tool["name"])))
             # Also of tools that say nothing else: a changed value keeps to the form of this schema.
             self._schemas[name, str(tool["name"])] = tool.get("outputSchema")
 
-    def only_read(self, name: str) -> Collection[str]:
+    def get_read_only_tools(self, name: str) -> Collection[str]:
         """The tools of a service in MCP whose calls are no effects."""
         return self._mcp_reads | self._mcp_listed.get(name, frozenset())
 
-    def may_repeat(self, name: str, tool: str) -> bool:
+    def is_idempotent_tool(self, name: str, tool: str) -> bool:
         """True if several equal calls of a service's tool in MCP have the effect of one, as its list has told."""
         return (name, tool) in self._mcp_repeatable
 
-    def schema(self, name: str, tool: str) -> Any:
+    def get_output_schema(self, name: str, tool: str) -> Any:
         """The output schema of a service's tool in MCP, as far as its list has told it."""
         return self._schemas.get((name, tool))
 
-    def reach(self, name: str, kind: Literal["", "chat", "listing"] = "") -> Candidates:
+    def find_injections(self, name: str, kind: Literal["", "chat", "listing"] = "") -> Candidates:
         """The injections that may hit a request to a service. `kind`: it is one to a model, whose context can be
         hit too, or it asks for the list of tools, which only its own faults hit."""
         # Looked up by request, since going through the plan for each costs more than all else where nothing hits.
         candidates = self._reach.get((name, kind))
         if candidates is None:
             candidates = self._reach[name, kind] = Candidates(
-                i for i in self.plan.candidates(name)
-                if i.of_listing is (kind == "listing") and (kind == "chat" or i.layer != "context") and not refuses(i)
-            )  # fmt: skip
+                i
+                for i in self.plan.find_candidates(name)
+                if i.of_listing is (kind == "listing")
+                and (kind == "chat" or i.layer != "context")
+                and not is_refusing_injection(i)
+            )
         return candidates
 
-    def request(self, name: str, tool: str, intent: str, *, now_s: float) -> Request:
+    def number_request(self, name: str, tool: str, intent: str, *, now_s: float) -> Request:
         """The numbered request with this intent. A new one takes the place of the one whose connection was refused."""
         assert self.book is not None
-        pending = self.refusals.pending(name)
+        pending = self.refusals.get_pending_request(name)
         # Without the order of ends nobody can tell equal requests made together from retries.
         ended_s = now_s if self.in_order else None
-        numbered_request = self.book.requests.ask(
+        numbered_request = self.book.requests.find_or_create(
             name, f"{name} {tool}", None, spelt=intent, instead=pending, now_s=ended_s
         )
         if numbered_request is pending:
-            self.refusals.taken(name)
+            self.refusals.forget_pending(name)
         return numbered_request
 
 
@@ -255,16 +265,16 @@ class ServiceAttempt(Attempt):
             wanted_call.message,
         )
         host = wanted_call.host
-        self.of_model, self.chat = host is not None, ModelRequest.build(host, request)
+        self.of_model, self.chat = host is not None, ModelRequest.build_if_chat(host, request)
         self.over = self.acted = False
         self.waited_s: float | None = None
         self._watch: Take | None = None
         """Takes the parts of a stream of messages, one of which tells what the tool did."""
-        self.reply: Served | None = None
+        self.reply: ServedReply | None = None
         self._fields: Fields = ()
         """The headers of a streamed answer."""
-        refused = seam.refusals.pending(name)
-        self.asked = seam.request(name, self.tool, wanted_call.intent, now_s=began_s)
+        refused = seam.refusals.get_pending_request(name)
+        self.asked = seam.number_request(name, self.tool, wanted_call.intent, now_s=began_s)
         elapsed_s = began_s - book.origin
         spent = {
             "calls": book.calls, "seconds": elapsed_s, "tokens": seam.spent.tokens, "cost_usd": seam.spent.cost_usd
@@ -272,44 +282,63 @@ class ServiceAttempt(Attempt):
         # Counted before the answer, so that a budget holds back the next one.
         book.calls += 1
         seam.asked_of.add(name)
-        number, attempt = self.asked.number, self.asked.begin(began_s)
+        number, attempt = self.asked.number, self.asked.begin_attempt(began_s)
         if attempt > seam.attempts_max:
             seam.runaway(f"{name} is asked the same again and again ({attempt - 1} times {self.tool})")
         if self.chat is not None:
-            seam.asked_model(name)
-        pause_fault = seam.outages.held(name)
+            seam.count_model_request(name)
+        pause_fault = seam.outages.find_pause_fault(name)
         listing = self.message is not None and self.message.part == "listing"
-        reach, decisions = seam.reach(name, "listing" if listing else "chat" if self.chat else ""), NOBODY
+        reach, decisions = seam.find_injections(name, "listing" if listing else "chat" if self.chat else ""), NOBODY
         # A process that is paused can begin no other outage.
         if pause_fault is not None:
             reach = reach.without_outages
         reach = seam.limit(reach)
         if reach:
-            occasion = seam.memory.occasion(
-                name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value, changes=self._may_change()
+            occasion = seam.memory.build_occasion(
+                name,
+                self.tool,
+                number,
+                attempt,
+                elapsed_s=elapsed_s,
+                arguments=self.value,
+                changes=self._may_have_effect(),
             )
-            occasion.headers = {header: request.header(header.encode()) for header in seam.memory.guard.headers}
-            decisions = seam.memory.decide(reach, occasion)
+            occasion.headers = {
+                header: request.get_header(header.encode()) for header in seam.memory.guard.header_names
+            }
+            decisions = seam.memory.decide_hits(reach, occasion)
         self.hit = decisions.hit or pause_fault is not None
-        """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
+        """True if a fault hits it: `produce_reply_sync` answers it then, else the application, through
+        `yield_recorded_parts`."""
         self.via = "none" if self.hit else "service"
-        self._reads_all = self.hit and self._changes(reach, decisions)
+        self._reads_all = self.hit and self._may_faults_change_value(reach, decisions)
         errors: Mapping[int, ErrorReply] = ERRORS
         if self.hit and host is not None:
             errors = host.errors_of(request.path, {key.decode("latin-1").lower() for key, _ in request.headers})
         call = Call(
-            name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors,
+            name,
+            self.tool,
+            book.key,
+            number,
+            attempt,
+            self.asked.id,
+            self.value,
+            errors,
             CHAT if self.chat is None else self.chat.format.dialog,
             # The lab's own replies are worded by the protocol, or a client of MCP would get an answer to no message of
             # its own.
-            answered_with=json_reply if self.message is None else self._made, turn=book.requests.turn,
-            failed_with=None if self.message is None else self._failed,
-        )  # fmt: skip
-        logged_arguments = wanted_call.arguments if self.chat is None else self.chat.shown(self.value)
-        client_retry = _client_retry.parse_count(request.header(_client_retry.HEADER.encode())) if attempt > 1 else None
-        span = _trace_context.parse_span(request.header(_trace_context.HEADER.encode()))
+            answered_with=build_json_reply if self.message is None else self._make_success_reply,
+            turn=book.requests.turn,
+            failed_with=None if self.message is None else self._make_error_reply,
+        )
+        logged_arguments = wanted_call.arguments if self.chat is None else self.chat.to_log_form(self.value)
+        client_retry = (
+            _client_retry.parse_retry_count(request.get_header(_client_retry.HEADER.encode())) if attempt > 1 else None
+        )
+        span = _trace_context.validate_span_header(request.get_header(_trace_context.HEADER.encode()))
         protocol = self.message.protocol if self.message is not None else None
-        book.note(
+        book.note_event(
             events.CallStarted(
                 at=call.at,
                 tool=self.tool,
@@ -323,113 +352,121 @@ class ServiceAttempt(Attempt):
             book.lines.append(line.asked_at)
         # Without a hit the base gets no injections, so that it makes no stories.
         super().__init__(
-            call, seam.memory, reach if self.hit else (), decisions if self.hit else (), clock=seam.clock,
-            began_s=began_s, deadline_s=seam.timeout_s, elapsed_s=elapsed_s, spent=spent, note=book.note,
-        )  # fmt: skip
+            call,
+            seam.memory,
+            reach if self.hit else (),
+            decisions if self.hit else (),
+            clock=seam.clock,
+            began_s=began_s,
+            deadline_s=seam.timeout_s,
+            elapsed_s=elapsed_s,
+            spent=spent,
+            note=book.note_event,
+        )
         if pause_fault is not None:
             self.faults.active.append(pause_fault)
-            self.faults.note_roll(pause_fault.injection)
+            self.faults.add_asked_injection(pause_fault.injection)
             # Outermost: nothing of the call happens before the process goes on.
             self._stories.insert(0, lambda _: pause_fault)
-        self._broken_by: Current | None = None
+        self._broken_by: CurrentOutage | None = None
         self._stopped = False
         # A copy of what was asked, as nobody plays the stories that would note it.
         self.rolled: list[str] = self.faults.rolled if self.hit else list(decisions.asked)
         # Its connection was made, so the dice of refusals let it pass.
         if attempt == 1 or self.asked is refused:
-            self.rolled += seam.refusals.let_pass(name, number, attempt)
+            self.rolled += seam.refusals.list_passed_injections(name, number, attempt)
         seam.open[id(self)] = self
 
-    def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
+    def yield_recorded_parts(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
         """The parts of the application's own answer, which is noted when it begins."""
-        take = self.taking(started)
+        take = self.make_part_receiver(started)
         for piece in parts:
             take(piece)
             yield piece
         take(None)
 
-    def taking(self, started: Started) -> Take:
+    def make_part_receiver(self, started: Started) -> Take:
         """A function that takes each part of the application's own answer before the client does, and None at its
         end."""
-        self.sent, keep, first = self.call, self._keeping(started), True
+        self.sent, keep, first = self.call, self._make_part_recorder(started), True
 
-        def take(piece: bytes | None) -> None:
+        def receive_part(piece: bytes | None) -> None:
             nonlocal first
             keep(piece)
             if piece is not None:
                 # A pause may begin while the application works.
-                self.hold()
+                self.wait_for_pause_end()
             if first:
                 first = False
                 # Only now: an application may state its status with its first part.
-                self._began(started, piece or b"")
+                self._note_answer_begin(started, piece or b"")
             if self._watch is not None:
                 self._watch(piece)
 
-        return take
+        return receive_part
 
-    def _began(self, started: Started, piece: bytes) -> None:
+    def _note_answer_begin(self, started: Started, piece: bytes) -> None:
         if not started:
             return
         status, fields = started[0]
-        plainly = not (self.chat or self.message or self.seam.plan.looks_back) and status < "4"
+        plainly = not (self.chat or self.message or self.seam.plan.needs_earlier_exchanges) and status < "4"
         # A packed body cannot be read by its beginning.
         if plainly and not any(name.lower() == "content-encoding" for name, _ in fields):
             self.reads = SEARCHED_MAX  # nobody wants to know more of it
         # Which event answers is known only as the stream comes: a server may tell of its progress first.
-        if self.message is not None and is_stream(fields):
-            self._watch = self._make_watcher(int(status[:3]), fields, self.request, self.value)
+        if self.message is not None and is_event_stream(fields):
+            self._watch = self._make_effect_watcher(int(status[:3]), fields, self.request, self.value)
         else:
-            self._note_effects(int(status[:3]), fields, self.request, self.value, piece)
-        if self.seam.refusals.will_refuse(self.name):
+            self._record_effects(int(status[:3]), fields, self.request, self.value, piece)
+        if self.seam.refusals.will_refuse_next_request(self.name):
             # The next request is to find its connection refused, so the client must not keep this one.
             started[0] = status, [*fields, ("Connection", "close")]
 
-    def play(self) -> tuple[Started, Iterator[bytes]]:
-        """As `played`, of a line that never suspends."""
-        started, parts = at_once(self.played())
+    def produce_reply_sync(self) -> tuple[Started, Iterator[bytes]]:
+        """As `produce_reply`, of a line that never suspends."""
+        started, parts = run_synchronously(self.produce_reply())
         # The parts as an iterator for WSGI, which knows no await.
-        return started, iter(lambda: at_once(parts.take()), None)
+        return started, iter(lambda: run_synchronously(parts.read_part()), None)
 
-    async def played(self) -> tuple[Started, Parts]:
+    async def produce_reply(self) -> tuple[Started, BodyParts]:
         """The head of the reply to send, and its body, whose `take` may raise too. Raises Failure: the connection ends
         in this way; timed_out is silence."""
         try:
-            reply: Reply = await self.finished()
+            reply: Reply = await self.send_through_faults()
         except Failure as failure:
             if failure.kind == "died" and not self.over:
                 # Noted before the death: what comes after it is another process.
                 self._finish("died", self.seam.timeout_s, None, 0)
                 self.seam.kill(self.call)
             if failure.kind == "stopped" and not self.over:
-                self._finish("stopped", self.took_s, None, 0)
+                self._finish("stopped", self.duration_s, None, 0)
             raise
-        last = [("Connection", "close")] if self.seam.refusals.will_refuse(self.name) else []
+        last = [("Connection", "close")] if self.seam.refusals.will_refuse_next_request(self.name) else []
         if reply.stream is not None:
             # The application's own headers with their repetitions, unless a story has changed them.
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
             fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
-            events = make_cutter(reply.status, fields)
-            return [(str(reply.status), [*fields, *last])], _Through(self, reply.stream, reply.pipes, events)
-        self.reply = Served.build(reply)
+            events = make_message_cutter(reply.status, fields)
+            return [(str(reply.status), [*fields, *last])], _PipedParts(self, reply.stream, reply.pipes, events)
+        self.reply = ServedReply.from_reply(reply)
         # Kept whole, since `ended` compares what the client got with it.
         return [(str(reply.status), [*self.reply.fields, *last])], Iterated(iter((self.reply.raw,)))
 
-    def wire(self, write: Write) -> WireBytes | None:
+    def make_fault_wire(self, write: Write) -> WireBytes | None:
         """The way of the bytes of the answer that was played; None if no fault acts on them."""
-        faults = {active.injection: active for active in self.faults.active if trait(active.fault, "of_bytes")}
+        faults = {active.injection: active for active in self.faults.active if get_trait(active.fault, "of_bytes")}
         if not faults:
             return None
         return WireBytes(self, faults.values(), write, seed=self.seam.plan.seed, guard=self.seam.memory.guard)
 
-    def injected(self, active: ActiveFault) -> None:
+    def handle_injected(self, active: ActiveFault) -> None:
         if self.over:  # nobody can meet it any more
             return
-        super().injected(active)
-        if trait(active.fault, "of_process"):
+        super().handle_injected(active)
+        if get_trait(active.fault, "of_process"):
             outages = self.seam.outages
-            outage = outages.begin(self.name, active, self.asked)
-            self._stopped = outages.held(self.name) is not None
+            outage = outages.begin_outage(self.name, active, self.asked)
+            self._stopped = outages.find_pause_fault(self.name) is not None
             # The others were cut by this outage when their connections were dropped, and are told so at their end.
             for attempt in self.seam.open.values() if outage is not None and not self._stopped else ():
                 if attempt.name == self.name and attempt is not self:
@@ -443,100 +480,102 @@ class ServiceAttempt(Attempt):
         if call.value is not self.value:
             value = call.value
             # By the message's own arguments, so that the envelope with its id stays.
-            request = self.request.with_meaning(value if self.message is None else self.message.with_arguments(value))
+            request = self.request.with_arguments(
+                value if self.message is None else self.message.build_body_with_arguments(value)
+            )
             if self.chat is not None:
                 self.chat.sent = request
-        answer = await self.line.application(request)
-        self.hold()
-        streams = (is_stream if self._reads_all else in_parts)(answer.fields)
+        answer = await self.line.request_service_answer(request)
+        self.wait_for_pause_end()
+        streams = (is_event_stream if self._reads_all else is_in_parts)(answer.fields)
         if answer.status != UPGRADED and not streams:
-            status, fields, body = await answer.whole()
-            return self._whole(status, fields, body, request, value)
-        answer_parts, first = answer.parts(), b""
+            status, fields, body = await answer.read_all()
+            return self._record_whole_answer(status, fields, body, request, value)
+        answer_parts, first = answer.iterate_parts(), b""
         if self._reads_all and self.message is not None:
-            first, is_whole = await _read_message(answer_parts)
+            first, is_whole = await _read_until_request(answer_parts)
             if is_whole:
-                return self._whole(answer.status, answer.fields, first, request, value)
+                return self._record_whole_answer(answer.status, answer.fields, first, request, value)
         self._fields = answer.fields
-        keep = self._keeping([(str(answer.status), answer.fields)])
+        keep = self._make_part_recorder([(str(answer.status), answer.fields)])
         # A stream's effects are noted by the event that answers; its first one may tell of progress.
-        if self.message is not None and is_stream(answer.fields):
-            keep = _take_both(keep, self._make_watcher(answer.status, answer.fields, request, value))
+        if self.message is not None and is_event_stream(answer.fields):
+            keep = _chain_part_receivers(keep, self._make_effect_watcher(answer.status, answer.fields, request, value))
         else:
-            self._note_effects(answer.status, answer.fields, request, value, first)
-        parts = _Kept(first, answer_parts, keep)
+            self._record_effects(answer.status, answer.fields, request, value, first)
+        parts = _RecordedParts(first, answer_parts, keep)
         return Reply(answer.status, dict(answer.fields), stream=parts)
 
-    def _whole(
+    def _record_whole_answer(
         self, status: int, fields: Fields, body: bytes, request: HttpRequest, value: Mapping[str, Any]
-    ) -> Served:
+    ) -> ServedReply:
         """The application's whole answer."""
         # Before the effects: the list says which tools only read.
-        if self._lists:
-            self.seam.lists_tools(self.name, body)
-        self._note_effects(status, fields, request, value, body)
-        served = self._in_protocol(Served(status, fields, body))
-        self._record(served)
+        if self._is_tool_listing:
+            self.seam.record_tool_list(self.name, body)
+        self._record_effects(status, fields, request, value, body)
+        served = self._unwrap_reply(ServedReply(status, fields, body))
+        self._record_model_reply(served)
         return served
 
     # The protocol's part.
 
     @property
-    def _lists(self) -> bool:
+    def _is_tool_listing(self) -> bool:
         return self.message is not None and self.message.part == "listing"
 
     @property
-    def _of_task(self) -> bool:
+    def _is_about_task(self) -> bool:
         return self.message is not None and self.message.part == "session" and self.message.tool.startswith("tasks/")
 
-    def _in_protocol(self, served: Served) -> Served:
+    def _unwrap_reply(self, served: ServedReply) -> ServedReply:
         """The reply with the tool's own value in the place of the whole message."""
         if self.message is None:
             return served
-        return unwrap_served(served, self.message, self.seam.schema(self.name, self.tool))
+        return unwrap_tool_value(served, self.message, self.seam.get_output_schema(self.name, self.tool))
 
-    def _made(self, value: Any) -> Reply:
+    def _make_success_reply(self, value: Any) -> Reply:
         """A successful reply of the lab's own."""
         assert self.message is not None
-        schema = self.seam.schema(self.name, self.tool)
-        return make_reply(self.message, self.message.build_result(value, schema), schema)
+        schema = self.seam.get_output_schema(self.name, self.tool)
+        return make_message_reply(self.message, self.message.build_result(value, schema), schema)
 
-    def _failed(self, message: str) -> Reply:
+    def _make_error_reply(self, message: str) -> Reply:
         """The reply in which the tool says that it failed."""
         assert self.message is not None
-        return make_reply(self.message, self.message.build_error(message))
+        return make_message_reply(self.message, self.message.build_error(message))
 
-    def _changes(self, reach: Candidates, decisions: Decisions) -> bool:
+    def _may_faults_change_value(self, reach: Candidates, decisions: Decisions) -> bool:
         """True if a fault that hits may change the value of a streamed answer, which is then read whole."""
         hits = {i.layer for i, decision in zip(reach, decisions, strict=False) if decision in HITS}
         # A fault of the stream acts on parts; read whole there would be none.
         return bool(hits & {"meaning", "tool"}) and "stream" not in hits
 
-    def _keeping(self, started: Started) -> Take:
+    def _make_part_recorder(self, started: Started) -> Take:
         """A function that takes the parts, and None at their end. A list of tools is read before its client has it; a
         reply that the log is to keep is recorded as one when its parts have ended."""
         recorded, body = self.chat is not None and self.chat.is_recorded, bytearray()
 
-        def keep(piece: bytes | None) -> None:
+        def keep_part(piece: bytes | None) -> None:
             if piece is not None:
                 # Bounded, since a stream may be endless.
                 body.extend(piece if len(body) < BODY_MAX else b"")
                 # With each part, since the client may call a tool as soon as it has the list.
-                if self._lists:
-                    self.seam.lists_tools(self.name, bytes(body))
-                elif self._of_task:
-                    for payload in json_rpc.read_values(bytes(body)):
-                        self.seam.tasks[self.name].hear(payload)
+                if self._is_tool_listing:
+                    self.seam.record_tool_list(self.name, bytes(body))
+                elif self._is_about_task:
+                    for payload in json_rpc.iterate_json_values(bytes(body)):
+                        self.seam.tasks[self.name].record_reply(payload)
             elif started and recorded:
                 status, fields = started[0]
-                self._record(Served(int(status[:3]), fields, bytes(body)))
+                self._record_model_reply(ServedReply(int(status[:3]), fields, bytes(body)))
 
-        return keep if self._lists or self._of_task or recorded else _ignore_part
+        return keep_part if self._is_tool_listing or self._is_about_task or recorded else _ignore_part
 
-    def _record(self, reply: Reply) -> None:
+    def _record_model_reply(self, reply: Reply) -> None:
         """Notes a model's own reply, if it could not be made again."""
         if self.chat is not None:
-            for event in self.chat.recorded(self.call, reply):
+            for event in self.chat.make_recorded_events(self.call, reply):
                 self.note(event)
 
     async def wait(self, delay_s: float) -> None:
@@ -545,51 +584,53 @@ class ServiceAttempt(Attempt):
         if self._stopped:
             self.seam.clock.sleep(delay_s)
         # Without a lever or a lease nothing ends a wait early.
-        elif not self._memory.guard.watches:
-            await self.hold_back(delay_s)
+        elif not self._memory.guard.can_end_faults:
+            await self.wait_for_hang_up(delay_s)
         else:
             left_s = self.began_s + self.seam.timeout_s - self.seam.clock.monotonic()
             # In slices, so that a lever ends it. An endless one is asked about until the client's bound.
-            ended = await self.paused(max(0.0, left_s) if isinf(delay_s) else delay_s, self.hold_back)
+            ended = await self.pause_unless_faults_end(
+                max(0.0, left_s) if isinf(delay_s) else delay_s, self.wait_for_hang_up
+            )
             if isinf(delay_s) and not ended:
-                await self.hold_back(delay_s)
+                await self.wait_for_hang_up(delay_s)
 
-    def hold(self) -> None:
+    def wait_for_pause_end(self) -> None:
         """Keeps the answer until the service goes on, if it was paused meanwhile."""
-        pause_fault = self.seam.outages.held(self.name)
+        pause_fault = self.seam.outages.find_pause_fault(self.name)
         if pause_fault is None:
             return
         if not self.over and pause_fault.injection not in (active.injection for active in self.faults.active):
-            self.faults.note_hit(pause_fault)
-        until_s = self.seam.outages.until_s(self.name)
+            self.faults.log_outage_fault(pause_fault)
+        until_s = self.seam.outages.get_last_outage_end_s(self.name)
         self.seam.clock.sleep(max(0.0, until_s - self.seam.clock.monotonic()))
 
-    async def hold_back(self, delay_s: float) -> None:
+    async def wait_for_hang_up(self, delay_s: float) -> None:
         """Lets time pass until the client hangs up. One that waits for ever is told to have waited for `timeout_s`.
         Raises Failure: it does not wait any more."""
         left_s = delay_s
         if isinf(delay_s):
             left_s = max(0.0, self.began_s + self.seam.timeout_s - self.seam.clock.monotonic())
-        if await self.line.wait(left_s) or self.over:
+        if await self.line.wait_unless_client_left(left_s) or self.over:
             raise Failure("timed_out")
         if isinf(delay_s):
-            self.line.lapse()
+            self.line.abandon_oldest_exchange()
             self.seam.lapsed.append(self)
             raise Failure("timed_out")
 
     def note(self, event: Event) -> None:
-        self.book.note(event)
+        self.book.note_event(event)
 
     # The record.
 
-    def _note_effects(
+    def _record_effects(
         self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any], body: bytes
     ) -> None:
         """Notes what the application did, by its own words or by the request's method and the reply's status. `body`:
         that of the reply, as far as it is known: a tool of MCP that failed says so in it."""
         self.acted = True
         # Before anything is noted: a credential in a reply may come again in an effect.
-        self.book.hide(find_in_headers(fields))
+        self.book.hide_secrets(find_secrets_in_headers(fields))
         stated_text = next((text for name, text in fields if name.lower() == EFFECT.lower()), None)
         effects: Sequence[tuple[str, Mapping[str, Any]]] = ()
         # What the service says of itself decides; the method and status are a guess.
@@ -597,7 +638,7 @@ class ServiceAttempt(Attempt):
             try:
                 effects = parse_effects(stated_text)
             except (ValueError, RecursionError) as error:
-                self.book.note(
+                self.book.note_event(
                     events.LabWarning(
                         message=f"{self.name} says {EFFECT}: {stated_text[:60]!r} to {self.tool}: {error}"
                     )
@@ -606,23 +647,25 @@ class ServiceAttempt(Attempt):
                 stated_text = None
         # A 2xx alone: a refused request did nothing, and a model's work is no effect.
         if stated_text is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
-            effects = ((self.tool, value),) if self.message is None else self._done(value, body)
-        named = self.seam.repeats.name(self.name, self.tool, request, value) if effects else ""
+            effects = ((self.tool, value),) if self.message is None else self._list_done_effects(value, body)
+        named = self.seam.repeats.name_repeated_effects(self.name, self.tool, request, value) if effects else ""
         # By its list a repetition of equal arguments is one effect, so they share a name.
-        if effects and not named and self.message is not None and self.seam.may_repeat(self.name, self.tool):
-            named = f"{self.tool} {digest(value)}"
+        if effects and not named and self.message is not None and self.seam.is_idempotent_tool(self.name, self.tool):
+            named = f"{self.tool} {hash_value(value)}"
         logged_reply = (
-            {"status": status, "body": line_of(body, REPLY_MAX), "headers": {}} if effects and self.hit else {}
+            {"status": status, "body": decode_to_one_line(body, REPLY_MAX), "headers": {}}
+            if effects and self.hit
+            else {}
         )
         for nth, (effect, content) in enumerate(effects):
-            self.book.note(
+            self.book.note_event(
                 events.Effect(
                     target=self.name,
                     tool=self.tool,
                     # Numbered where one request has several effects, since equal names are one effect.
                     request_id=f"{named} {nth}" if nth and named else named,
                     effect=effect,
-                    content=self.wanted.arguments if content is self.value else self.wanted.noted(content),
+                    content=self.wanted.arguments if content is self.value else self.wanted.to_log_form(content),
                     reply=logged_reply,
                     fingerprint="",
                     request=self.call.request,
@@ -630,61 +673,62 @@ class ServiceAttempt(Attempt):
                 )
             )
 
-    def _may_change(self) -> bool:
+    def _may_have_effect(self) -> bool:
         """True if a good reply to the request will be an effect, unless the service says otherwise."""
         if self.of_model or self.request.method in SAFE:
             return False
-        reads = self.seam.only_read(self.name)
+        reads = self.seam.get_read_only_tools(self.name)
         # A tool that may change something, whatever else the batch asks.
-        return self.message is None or any(name not in reads for name, _ in self.message.effects(self.value, None))
+        return self.message is None or any(name not in reads for name, _ in self.message.list_effects(self.value, None))
 
-    def _make_watcher(self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any]) -> Take:
+    def _make_effect_watcher(self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any]) -> Take:
         """A function that takes the parts of a stream of messages, and notes the effects by the one that answers. A
         stream that ends without one has told nothing, so the work may have been done. (A server begins its stream with
         an empty event, 2025-11-25, or tells of its progress first.)"""
         assert self.message is not None
-        message, events, payloads = self.message, Events(), list[Any]()
+        message, events, payloads = self.message, EventCutter(), list[Any]()
 
-        def watch(piece: bytes | None) -> None:
+        def watch_for_answer(piece: bytes | None) -> None:
             if self.acted:
                 return
             # What has not come to its end is one event more.
             for event in events.feed(piece) if piece is not None else [events.rest]:
-                payload = json_of(event)
+                payload = parse_event_json(event)
                 if message.answer(payload) is not None:
-                    self._note_effects(status, fields, request, value, event)
+                    self._record_effects(status, fields, request, value, event)
                     return
                 if isinstance(payload, dict) and "method" not in payload and len(payloads) < STREAMED_MAX:
                     payloads.append(payload)
             if piece is None:  # a batch is answered in several events
-                self._note_effects(status, fields, request, value, encoded(json.dumps(payloads)))
+                self._record_effects(status, fields, request, value, encode_text(json.dumps(payloads)))
 
-        self._watch = watch
-        return watch
+        self._watch = watch_for_answer
+        return watch_for_answer
 
-    def _done(self, value: Mapping[str, Any], body: bytes) -> Effects:
+    def _list_done_effects(self, value: Mapping[str, Any], body: bytes) -> Effects:
         """The effects of a message with these arguments. `body`: the reply's, as far as it is known."""
         assert self.message is not None
-        reads = self.seam.only_read(self.name)
-        expected = [effect for effect in self.message.effects(value, None) if effect[0] not in reads]
+        reads = self.seam.get_read_only_tools(self.name)
+        expected = [effect for effect in self.message.list_effects(value, None) if effect[0] not in reads]
         # Effects of tools that are functions here too must not count twice.
         self.book.served.update(tool for tool, _ in expected)
-        for payload in json_rpc.read_values(body):
+        for payload in json_rpc.iterate_json_values(body):
             if self.message.answer(payload) is not None:
-                if not self.seam.tasks[self.name].hear(payload, self.message):
+                if not self.seam.tasks[self.name].record_reply(payload, self.message):
                     return []
-                return [effect for effect in self.message.effects(value, payload) if effect in expected]
+                return [effect for effect in self.message.list_effects(value, payload) if effect in expected]
         return expected
 
-    def ended(self, end: ClientEnd) -> None:
-        """Takes the end of the exchange on the client's side. `answering` or `play` may still be at work."""
+    def handle_client_end(self, end: ClientEnd) -> None:
+        """Takes the end of the exchange on the client's side. `yield_recorded_parts` or `produce_reply_sync` may still
+        be at work."""
         if self.over:
             return
         duration_s = self.seam.clock.monotonic() - self.began_s
         error = end.error
         if error in ("reset", "closed") and self._broken_by is not None:
             # The outage cut its connection; its own fault is what it met.
-            self.faults.note_hit(self._broken_by.cut(OutageCut("reset")))
+            self.faults.log_outage_fault(self._broken_by.make_cut_fault(OutageCut("reset")))
         if error == "left":  # it gave up waiting, or it stopped reading
             error = "timed_out" if end.answer is None or end.waited else None
         # A stream whose end has come was not waited for.
@@ -692,43 +736,41 @@ class ServiceAttempt(Attempt):
             error = None
         # Whoever hangs up without need, and without a fault that acted, has not timed out: it cancelled.
         needless = not end.gave_up or self.asked.answered  # the latter: a hedged request of which another has won
-        if error == "timed_out" and needless and not self.changed():
+        if error == "timed_out" and needless and not self.is_changed_by_fault():
             error = events.CANCELLED
         is_whole = end.error is None and end.answer is not None
-        reply = self._in_protocol(Served(*end.answer)) if end.answer is not None else None
+        reply = self._unwrap_reply(ServedReply(*end.answer)) if end.answer is not None else None
         if self.request.method == "HEAD" and is_whole and reply is not None and self.reply is not None:
             length = {name.lower(): value for name, value in reply.headers.items()}.get("content-length")
             if length == str(len(self.reply.raw)):  # which stands for the body here
-                reply = Served(reply.status, reply.fields, self.reply.raw)
+                reply = ServedReply(reply.status, reply.fields, self.reply.raw)
         if error == "timed_out" and self.waited_s is not None:  # it kept the connection, and never came back to it
             duration_s = self.waited_s
         # A stream is timed by its silences, as its client's timeout is.
         silence_s = end.streamed.silence_s if end.streamed is not None else duration_s
         # Of a client that gave up, its own patience is the deadline.
         deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
-        self._finish(
-            error, deadline_s, reply, end.bytes, whole=is_whole, duration_s=duration_s, streamed=end.streamed
-        )  # fmt: skip
+        self._finish(error, deadline_s, reply, end.bytes, whole=is_whole, duration_s=duration_s, streamed=end.streamed)
 
     @property
-    def shown(self) -> str:
+    def request_label(self) -> str:
         """The request with its number, as in "GET /orders (1.2)"."""
         return f"{self.tool} ({self.call.request}.{self.call.attempt})"
 
     @property
-    def may_act(self) -> bool:
+    def may_still_act(self) -> bool:
         """True while the service has not answered, so that what it does is not noted, if it may do anything."""
         return not self.acted and not self.of_model and self.request.method not in SAFE
 
-    def changed(self) -> bool:
+    def is_changed_by_fault(self) -> bool:
         """True if a fault has changed the exchange."""
         return any(active.injected for active in self.faults.active)
 
-    def waited(self) -> None:
+    def note_client_timeout(self) -> None:
         """Takes a timeout of the client's that does not end the connection: it may ask again."""
         self.waited_s = self.seam.clock.monotonic() - self.began_s
 
-    def cut(self) -> None:
+    def end_with_trial(self) -> None:
         """Ends the attempt with its trial. A client that kept its connection after its timeout met that; any other one
         met nothing yet."""
         if self.waited_s is not None:
@@ -737,24 +779,31 @@ class ServiceAttempt(Attempt):
             self._finish(events.OPEN, self.seam.timeout_s, None, 0)
 
     def _finish(
-        self, error: str | None, deadline_s: float, reply: Served | None, size: int, *, whole: bool = False,
-        duration_s: float | None = None, streamed: Streamed | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        error: str | None,
+        deadline_s: float,
+        reply: ServedReply | None,
+        size: int,
+        *,
+        whole: bool = False,
+        duration_s: float | None = None,
+        streamed: Streamed | None = None,
+    ) -> None:
         # First: a stream that ended without an answer may have had an effect, which is noted before its end.
         self.over = True
         if self._watch is not None:
             self._watch(None)
-        self._memory.guard.over(self.name, self.call.request, self.call.attempt)
-        self.asked.end()
+        self._memory.guard.end_attempt(self.name, self.call.request, self.call.attempt)
+        self.asked.end_attempt()
         del self.seam.open[id(self)]
         if duration_s is None:
             duration_s = self.seam.clock.monotonic() - self.began_s
         status = reply.status if reply is not None else None
         if reply is not None:
-            self._hide(reply.fields, reply.body)
+            self._hide_secrets(reply.fields, reply.body)
         # Nothing of an attempt that was cancelled or is open can be a witness: it met no end.
         if error not in (events.CANCELLED, events.OPEN):
-            self.judged(
+            self.record_observation(
                 Observation(
                     duration_s=round(duration_s, 6),
                     deadline_s=round(deadline_s, 6),
@@ -766,7 +815,7 @@ class ServiceAttempt(Attempt):
                     streamed=streamed,
                 )
             )
-        heard = self.chat.read(reply) if self.chat is not None and reply is not None else None
+        heard = self.chat.read_answer(reply) if self.chat is not None and reply is not None else None
         unread = heard is not None and streamed is None and reply is not None and reply.value is None
         if unread and error is None and status is not None and status < 400:
             error = f"status {status}, and no JSON"
@@ -775,11 +824,11 @@ class ServiceAttempt(Attempt):
         ok = error is None and status is not None and status < 400 and getattr(reply, "ok", True)
         # A task that was accepted is not done: an equal request later is another try.
         if ok and getattr(reply, "done", True):
-            self.book.requests.answered(self.asked)
+            self.book.requests.mark_answered(self.asked)
         # A script reads nothing, so its answers are told from those that were worked out.
-        said_by = self.chat.said_by if ok and self.chat is not None else None
+        said_by = self.chat.script_name if ok and self.chat is not None else None
         reached = self.value if self.sent is None else self.sent.value  # a fault may have changed what the agent sent
-        self.book.note(
+        self.book.note_event(
             events.CallFinished(
                 at=self.call.at,
                 tool=self.tool,
@@ -790,69 +839,73 @@ class ServiceAttempt(Attempt):
                 bytes=size,
                 via=self.via,
                 rolled=list(self.rolled),
-                reply=(heard and line(heard.said, REPLY_MAX)) or (line_of(reply.body, REPLY_MAX) if reply else ""),
+                reply=(heard and to_one_line(heard.text_and_calls, REPLY_MAX))
+                or (decode_to_one_line(reply.body, REPLY_MAX) if reply else ""),
                 first_byte_s=streamed.first_byte_s if streamed is not None else None,
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
-                finish_reason=line(heard.reason, REPLY_MAX) if heard is not None and ok else None,
+                finish_reason=to_one_line(heard.reason, REPLY_MAX) if heard is not None and ok else None,
                 said_by=said_by,
-                asked=digest(self.chat.messages(reached)) if said_by and self.chat is not None else None,
+                asked=hash_value(self.chat.list_messages(reached)) if said_by and self.chat is not None else None,
             )
         )
         if self.chat is not None:
-            self._heard(self.chat, heard, ok=ok)
+            self._count_model_answer(self.chat, heard, ok=ok)
 
-    def _hide(self, fields: Iterable[tuple[str, str]], body: bytes) -> None:
+    def _hide_secrets(self, fields: Iterable[tuple[str, str]], body: bytes) -> None:
         """Takes the credentials in a reply that the log cuts."""
         if len(body) > REPLY_MAX:
             kind = next((value for name, value in fields if name.lower() == "content-type"), "")
-            self.book.hide(find_in_body(kind, body))
+            self.book.hide_secrets(find_secrets_in_body(kind, body))
 
-    def _heard(self, chat: ModelRequest, heard: ReadAnswer | None, *, ok: bool) -> None:
+    def _count_model_answer(self, chat: ModelRequest, heard: ReadAnswer | None, *, ok: bool) -> None:
         """Counts a model's answer; of one that broke off, what was used is paid too."""
-        if heard is not None and (usage := self.seam.spent.usage(heard, self.call.request, chat.estimated)) is not None:
-            self.book.note(usage)
-        chat.ended(heard if ok and heard is not None and heard.finished else None)
+        if (
+            heard is not None
+            and (usage := self.seam.spent.record_usage(heard, self.call.request, chat.estimate_tokens)) is not None
+        ):
+            self.book.note_event(usage)
+        chat.report_client_answer(heard if ok and heard is not None and heard.finished else None)
 
 
 def _ignore_part(_: bytes | None) -> None:
     """Takes a part that nobody needs."""
 
 
-def _take_both(first: Take, then: Take) -> Take:
+def _chain_part_receivers(first: Take, then: Take) -> Take:
     """A function that has two others take each part."""
 
-    def take(piece: bytes | None) -> None:
+    def receive_part(piece: bytes | None) -> None:
         first(piece)
         then(piece)
 
-    return take
+    return receive_part
 
 
-class _Kept(Parts):
+class _RecordedParts(BodyParts):
     """A body of which each part is told to `keep` when it is taken. `first`: the part that was taken already."""
 
-    def __init__(self, first: bytes, parts: Parts, keep: Take) -> None:
+    def __init__(self, first: bytes, parts: BodyParts, keep: Take) -> None:
         self._first, self._parts, self._keep = first, parts, keep
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         first, self._first = self._first, b""
-        piece = first or await self._parts.take()
+        piece = first or await self._parts.read_part()
         self._keep(piece)
         return piece
 
 
-class _Through(Parts):
+class _PipedParts(BodyParts):
     """A body through the pipes of stories, event by event, each when it is due. Nothing is read while a pipe holds more
     than its room."""
 
-    def __init__(self, attempt: ServiceAttempt, parts: Parts, pipes: Sequence[Pipe], events: Cutter) -> None:
+    def __init__(self, attempt: ServiceAttempt, parts: BodyParts, pipes: Sequence[Pipe], events: BodyCutter) -> None:
         self._attempt, self._parts, self._now = attempt, parts, attempt.seam.clock.monotonic
-        self._line = Piped(pipes, self._now(), events) if pipes else None
+        self._line = PipedBody(pipes, self._now(), events) if pipes else None
 
-    async def take(self) -> bytes | None:
+    async def read_part(self) -> bytes | None:
         if self._line is None:
-            piece = await self._parts.take()
-            self._attempt.hold()
+            piece = await self._parts.read_part()
+            self._attempt.wait_for_pause_end()
             return piece
         while (item := self._line.poll(self._now())) is not Signal.END:
             # A pipe's own reset; an end of the service's comes as an exception of `take`.
@@ -860,25 +913,25 @@ class _Through(Parts):
                 raise Failure("reset")
             if item is not None:
                 return item
-            if self._line.room:
-                piece = await self._parts.take()
-                self._attempt.hold()
+            if self._line.has_room:
+                piece = await self._parts.read_part()
+                self._attempt.wait_for_pause_end()
                 self._line.feed(piece, self._now())
             else:
-                wake_s = self._line.wake()
-                await self._attempt.hold_back(inf if wake_s is None else wake_s - self._now())
+                wake_s = self._line.find_next_due()
+                await self._attempt.wait_for_hang_up(inf if wake_s is None else wake_s - self._now())
         return None
 
 
-async def _read_message(parts: Parts) -> tuple[bytes, bool]:
+async def _read_until_request(parts: BodyParts) -> tuple[bytes, bool]:
     """The body of a stream up to its end, and True; or up to a request of the server's, which waits for the client's
     answer, and False."""
     body = bytearray()
-    events = Events()
-    while (piece := await parts.take()) is not None:
+    events = EventCutter()
+    while (piece := await parts.read_part()) is not None:
         body += piece
         for event in events.feed(piece):
-            payload = json_of(event)
+            payload = parse_event_json(event)
             if (isinstance(payload, dict) and "method" in payload and "id" in payload) or len(body) > BODY_MAX:
                 return bytes(body), False
     return bytes(body), True

@@ -11,8 +11,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Failure
-from chaoslab.core.fault import broken_by
-from chaoslab.core.limits import Guard
+from chaoslab.core.fault import make_broken_fault
+from chaoslab.core.limits import LimitGuard
 from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.core.stream import WatchedPipe
 from chaoslab.wire import fault_lifecycle, toxics
@@ -24,7 +24,7 @@ class WireBytes:
     """The bytes of one attempt's answer on their way. `write` sends a piece to the client. `seed`: the plan's."""
 
     def __init__(
-        self, attempt: Attempt, faults: Iterable[ActiveFault], write: Write, *, seed: int, guard: Guard
+        self, attempt: Attempt, faults: Iterable[ActiveFault], write: Write, *, seed: int, guard: LimitGuard
     ) -> None:
         self._attempt, self._write, self._now = attempt, write, attempt.clock.monotonic
         self._seed, self._guard = seed, guard
@@ -32,57 +32,58 @@ class WireBytes:
         self._left, self._ending = 0, False
         """The bytes taken in and not sent yet; the answer's own end was taken in."""
         for active in faults:
-            pipe = WatchedPipe(self._pipe(active, now))
+            pipe = WatchedPipe(self._make_toxic_pipeline(active, now))
             # Only what the pipe changed was a fault, as with streams.
-            pipe.on_change = partial(self._changed, active)
-            pipe.blame = partial(broken_by, active.fault_name, "toxics")
+            pipe.on_change = partial(self._note_injected, active)
+            pipe.blame = partial(make_broken_fault, active.fault_name, "toxics")
             self._line.add(active.injection, pipe, now)
 
-    def _pipe(self, active: ActiveFault, now: float) -> Pipeline:
+    def _make_toxic_pipeline(self, active: ActiveFault, now: float) -> Pipeline:
         """A fault's toxics on the answer's direction."""
         call = self._attempt.call
         # By the attempt, so that one injection less moves no other draw.
         dice = Dice(self._seed, call.trial, active.injection, call.target, call.request, call.attempt)
         line = Pipeline()
-        for info in fault_lifecycle.list_toxics([active]):
+        for info in fault_lifecycle.build_lane_toxics([active]):
             # A lane's upstream toxics act on the request; here only the answer has bytes.
             if info.stream == "downstream":
                 try:
-                    kind = toxics.load(info.type)
+                    kind = toxics.load_toxic(info.type)
                 except LookupError as error:  # a user's Toxiproxy may know it, the embedded one does not
-                    raise broken_by(active.fault_name, "toxics", error) from None
+                    raise make_broken_fault(active.fault_name, "toxics", error) from None
                 line.add(info.name, kind(**info.attributes).pipe(dice("bytes", info.name), now), now)
         return line
 
-    def _changed(self, active: ActiveFault) -> None:
+    def _note_injected(self, active: ActiveFault) -> None:
         if not active.injected:
             active.injected = True
-            self._attempt.injected(active)
+            self._attempt.handle_injected(active)
 
-    async def send(self, data: bytes) -> None:
+    async def send_through_faults(self, data: bytes) -> None:
         """Sends bytes piece by piece, each when it is due; until then nothing more is read from the service. Raises
         Failure: the connection ends in this way."""
         self._left += len(data)
         self._line.feed(Timed(self._now(), data))
         while self._left:
-            await self._let_out()
+            await self._send_next_piece()
 
-    async def end(self) -> None:
-        """Ends a connection whose end is that of the answer, when it is due. Raises Failure: as `send`."""
+    async def end_connection(self) -> None:
+        """Ends a connection whose end is that of the answer, when it is due. Raises Failure: as
+        `send_through_faults`."""
         self._ending = True
         self._line.feed(Timed(self._now(), Signal.END))
-        while not await self._let_out():
+        while not await self._send_next_piece():
             pass
 
-    async def _let_out(self) -> bool:
+    async def _send_next_piece(self) -> bool:
         """Lets out the next piece, or waits for it. True at the answer's own end."""
         due = self._line.poll(self._now(), 1)
         if not due:
-            wake_s = self._line.wake()
+            wake_s = self._line.find_next_due()
             await self._attempt.wait(inf if wake_s is None else max(0.0, wake_s - self._now()))
             # A lever or a lease may end all faults while bytes wait: they go on at once then.
-            if self._guard.watches and self._guard.ended():
-                due = self._line.release(self._now())
+            if self._guard.can_end_faults and self._guard.find_fault_end_reason():
+                due = self._line.release_all(self._now())
         for _, item in due:
             if isinstance(item, bytes):
                 self._left -= len(item)

@@ -37,7 +37,7 @@ def compute_risk(
     chances: Chances, cell: Cell, *, share: float = 1.0, stated: Mapping[str, float] | None = None
 ) -> Risk:
     """The risk of an experiment. `share`: of the traffic. `stated`: criticalities that the user states, by target."""
-    harm = min(1 - SURE, max(SURE, chances.mean(cell, HARM)))
+    harm = min(1 - SURE, max(SURE, chances.compute_bad_end_chance(cell, HARM)))
     factors = [*_list_factors(chances.evidence, cell.target, stated or {})]
     odds = log(harm / (1 - harm)) + sum(weight * (value - base) for _, value, weight, base in factors)
     return Risk(share / (1 + exp(-odds)), harm, share, {name: value for name, value, _, _ in factors})
@@ -47,7 +47,7 @@ def _list_factors(
     evidence: Evidence, target: str, criticalities: Mapping[str, float]
 ) -> Iterator[tuple[str, float, float, float]]:
     """The name, value, weight and base of each factor."""
-    knowledge, tried = evidence.targets.get(target, TargetKnowledge()), evidence.tally(target).tried
+    knowledge, tried = evidence.targets.get(target, TargetKnowledge()), evidence.sum_trial_tallies(target).tried
     effects = sum(target_knowledge.effects for target_knowledge in evidence.targets.values())
     calls = (
         (knowledge.called / knowledge.trials + (knowledge.effects / effects if effects else 0.0)) / 2

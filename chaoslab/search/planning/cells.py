@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any
 
-from chaoslab.base.durations import duration
-from chaoslab.core.fault import load, trait
+from chaoslab.base.durations import format_duration
+from chaoslab.core.fault import get_trait, load_fault
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 
@@ -17,7 +17,7 @@ ONCE, ALWAYS = KINDS = ("once", "always")
 """The kinds of experiment: the first call of the target meets the fault, or each, retries included."""
 
 
-def kind_of(injection: Mapping[str, Any]) -> str:
+def classify_experiment_kind(injection: Mapping[str, Any]) -> str:
     """The kind of experiment that an injection makes, by its fields."""
     always = injection.get("chance") == 1 and not injection.get("calls") and not injection.get("triggers")
     return ALWAYS if always else ONCE
@@ -41,28 +41,30 @@ class Cell:
         value = params.get(dosed, defaults.get(dosed))
         dose = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
         other_params = {key: value for key, value in params.items() if key != dosed and defaults.get(key, ...) != value}
-        return cls(target, fault, how, tuple((key, _to_plain(other_params[key])) for key in sorted(other_params)), dose)
+        return cls(
+            target, fault, how, tuple((key, _to_json_value(other_params[key])) for key in sorted(other_params)), dose
+        )
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def inject_parameters(self) -> dict[str, Any]:
         """The parameters for `inject`."""
         dosed, defaults = _dose_and_defaults(self.fault)
         params = dict(self.params)
         return params if self.dose is None or self.dose == defaults.get(dosed) else {**params, dosed: self.dose}
 
     @property
-    def dosed(self) -> str:
+    def dose_parameter(self) -> str:
         """The name of the parameter that is its dose; empty if it has none."""
-        return dose_of(self.fault)
+        return get_dose_parameter(self.fault)
 
     @property
     def injection(self) -> Injection:
         """The injection that makes it."""
         extra: dict[str, Any] = {"calls": [1]} if self.how == ONCE else {}
-        return inject(self.fault, self.target, **extra, **self.parameters)
+        return inject(self.fault, self.target, **extra, **self.inject_parameters)
 
     @cached_property
-    def rounded(self) -> "Cell":
+    def dose_bucket_cell(self) -> "Cell":
         """The cell with the least dose of its bucket: equal for cells of one."""
         # Zero has no logarithm.
         if not self.dose or self.dose < 0:
@@ -70,13 +72,13 @@ class Cell:
         return replace(self, dose=2.0 ** math.floor(math.log2(self.dose)))
 
     def __str__(self) -> str:
-        texts = [f"{self.dosed}={duration(self.dose)}"] if self.dose is not None else []
+        texts = [f"{self.dose_parameter}={format_duration(self.dose)}"] if self.dose is not None else []
         texts += [f"{key}={value}" for key, value in self.params]
         details = f" ({', '.join(texts)})" if texts else ""
         return f"{self.fault}{details} at {self.target}, {self.how}"
 
 
-def _to_plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
@@ -84,21 +86,21 @@ def _to_plain(value: Any) -> Any:
 def _dose_and_defaults(fault: str) -> tuple[str, Mapping[str, Any]]:
     """The name of a fault's dose, and the defaults of its parameters; none of a fault that is not installed here."""
     try:
-        kind: Any = load(fault)
+        kind: Any = load_fault(fault)
         instance = kind()
     except (LookupError, TypeError, ValueError):
         return "", {}
-    return trait(kind, "dose"), {member.name: getattr(instance, member.name) for member in fields(kind)}
+    return get_trait(kind, "dose"), {member.name: getattr(instance, member.name) for member in fields(kind)}
 
 
-def dose_of(fault: str) -> str:
+def get_dose_parameter(fault: str) -> str:
     """The name of the parameter that is a fault's dose; empty if it has none."""
     return _dose_and_defaults(fault)[0]
 
 
-def traits_of(fault: str) -> Any:
+def load_fault_class(fault: str) -> Any:
     """The class of a fault; None if it is not installed here."""
     try:
-        return load(fault)
+        return load_fault(fault)
     except LookupError:
         return None

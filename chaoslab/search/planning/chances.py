@@ -18,7 +18,7 @@ from statistics import fmean
 
 from chaoslab.search.planning.cells import Cell
 from chaoslab.search.planning.evidence import BAD, HARM, Evidence, Tally
-from chaoslab.search.planning.seen import ERROR, LATE, WRONG, Seen, classify_sight
+from chaoslab.search.planning.seen import ERROR, LATE, WRONG, Seen, classify_what_caller_sees
 
 WORTH = 4.0
 """The trials that the mean of a level counts as, beside those of the next."""
@@ -51,44 +51,49 @@ class Chances:
         self._sums: dict[tuple[object, ...], Tally] = defaultdict(Tally)
         self._known_keys: dict[Cell, Mapping[str, tuple[object, ...]]] = {}
         for cell, tally in evidence.cells.items():
-            self.count(cell, tally)
+            self.add_trials(cell, tally)
 
-    def seen(self, cell: Cell) -> Seen:
-        return classify_sight(cell, changes=self.evidence.changes(cell.target))
+    def classify_what_caller_sees(self, cell: Cell) -> Seen:
+        return classify_what_caller_sees(cell, changes=self.evidence.has_effects(cell.target))
 
-    def count(self, cell: Cell, tally: Tally) -> None:
+    def add_trials(self, cell: Cell, tally: Tally) -> None:
         """Counts trials of a cell at all levels but its own."""
-        for key in self._keys(cell).values():
+        for key in self._build_level_keys(cell).values():
             self._sums[key] += tally
 
-    def _keys(self, cell: Cell) -> Mapping[str, tuple[object, ...]]:
+    def _build_level_keys(self, cell: Cell) -> Mapping[str, tuple[object, ...]]:
         if cell not in self._known_keys:
-            sight, target, fault = self.seen(cell), cell.target, cell.fault
+            sight, target, fault = self.classify_what_caller_sees(cell), cell.target, cell.fault
             values = ((), (target,), (sight,), (fault,), (target, sight), (target, fault))
             self._known_keys[cell] = {level: (level, *value) for level, value in zip(LEVELS, values, strict=True)}
         return self._known_keys[cell]
 
-    def known(self, cell: Cell, level: str) -> Tally:
+    def get_tally_at_level(self, cell: Cell, level: str) -> Tally:
         """The trials at a level of a cell."""
-        return self._sums.get(self._keys(cell)[level], NONE)
+        return self._sums.get(self._build_level_keys(cell)[level], NONE)
 
-    def mean(self, cell: Cell, end: str = BAD) -> float:
+    def compute_bad_end_chance(self, cell: Cell, end: str = BAD) -> float:
         """The chance of a cell. `end`: BAD, or HARM, whose mean begins with the fault's story."""
-        mean, worth = (prior_weight_of_harm(self.seen(cell)), WORTH) if end == HARM else (0.5, 1.0)
-        mean = self.rate(cell, LEVELS, end, mean, worth)
-        tally = self.evidence.cells.get(cell.rounded, NONE)
-        return (mean + tally.of(end)) / (1 + tally.tried)
+        mean, worth = (prior_weight_of_harm(self.classify_what_caller_sees(cell)), WORTH) if end == HARM else (0.5, 1.0)
+        mean = self.compute_mean_over_levels(cell, LEVELS, end, mean, worth)
+        tally = self.evidence.cells.get(cell.dose_bucket_cell, NONE)
+        return (mean + tally.count_trials_ended(end)) / (1 + tally.tried)
 
-    def rate(
-        self, cell: Cell, levels: Sequence[str], end: str = BAD, mean: float = 0.5, worth: float = 1.0,
+    def compute_mean_over_levels(
+        self,
+        cell: Cell,
+        levels: Sequence[str],
+        end: str = BAD,
+        mean: float = 0.5,
+        worth: float = 1.0,
         less: Tally = NONE,
-    ) -> float:  # fmt: skip
+    ) -> float:
         """The mean after these levels, begun with `mean`, without the trials `less`, which each of them holds."""
-        keys = self._keys(cell)
+        keys = self._build_level_keys(cell)
         for level in levels:
             # As the default too: at a level that nobody tried this comes to nothing, and not below it.
             tally = self._sums.get(keys[level], less) - less
-            mean = (worth * mean + tally.of(end)) / (worth + tally.tried)
+            mean = (worth * mean + tally.count_trials_ended(end)) / (worth + tally.tried)
             worth = WORTH
         return mean
 
@@ -98,43 +103,44 @@ class Chances:
             calm = self.evidence.calm
             # Half a bad trial in one, as Jeffreys' prior has it: no rate of few trials is 0 or 1.
             rate = (calm.bad + 0.5) / (calm.tried + 1)
-            few = _describe_few(calm.tried, "without faults") if calm.tried < FEWEST else ""
+            few = _describe_too_little_data(calm.tried, "without faults") if calm.tried < FEWEST else ""
             return Prediction(rate, rate, calm.tried, few)
         total = self._sums[("",)]
         base = (total.bad + 0.5) / (total.tried + 1)
-        tried_least = min(self.evidence.cells.get(cell.rounded, NONE).tried for cell in cells)
+        tried_least = min(self.evidence.cells.get(cell.dose_bucket_cell, NONE).tried for cell in cells)
         reason = ""
         if total.tried < FEWEST:
-            reason = _describe_few(total.tried, "with one fault alone")
+            reason = _describe_too_little_data(total.tried, "with one fault alone")
         # Trials of its own, if there are enough, tell of a cell whatever the others foretell of each other.
-        elif tried_least < FEWEST and not self.tells:
+        elif tried_least < FEWEST and not self.is_informative:
             rates = f"{total.bad} of {total.tried} trials ended badly"
             reason = f"nothing is foretold: {rates}, and they do not foretell each other better than that share"
         # As if they were independent: trials with one fault alone are the evidence, and tell not how two act together.
         well, base_well = (
-            prod(1 - cell for cell in chances) for chances in (map(self.mean, cells), [base] * len(cells))
+            prod(1 - cell for cell in chances)
+            for chances in (map(self.compute_bad_end_chance, cells), [base] * len(cells))
         )
         return Prediction(1 - well, 1 - base_well, total.tried, reason)
 
     @cached_property
-    def tells(self) -> bool:
+    def is_informative(self) -> bool:
         """True if the mean is as good as what it has to be as good as, each known cell predicted from the others."""
         total = self._sums[("",)]
-        scores = [[*self._scores(cell, tally)] for cell, tally in self.evidence.cells.items()]
+        scores = [[*self._iterate_brier_scores(cell, tally)] for cell, tally in self.evidence.cells.items()]
         if min(total.bad, total.tried - total.bad) < EACH:
             return False
         score, *other_scores = (fmean(column) for column in zip(*scores, strict=True))
         # A tie is enough, and sums of floats may differ in their last digits.
         return score <= min(other_scores) + 1e-12
 
-    def _scores(self, cell: Cell, tally: Tally) -> Iterator[float]:
+    def _iterate_brier_scores(self, cell: Cell, tally: Tally) -> Iterator[float]:
         """Brier's scores of a cell that was left out: of the mean, and of BASES."""
         for levels in (LEVELS, *BASES):
-            mean = self.rate(cell, levels, less=tally)
+            mean = self.compute_mean_over_levels(cell, levels, less=tally)
             yield (tally.bad * (1 - mean) ** 2 + (tally.tried - tally.bad) * mean**2) / tally.tried
 
 
-def _describe_few(count: int, which: str) -> str:
+def _describe_too_little_data(count: int, which: str) -> str:
     return f"too little data: {count} trials {which} at this revision, and {FEWEST} are needed"
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaoslab.base.durations import between, duration
+from chaoslab.base.durations import format_duration, format_range
 
 LEAST_S, MOST_S = 0.01, 900.0
 """The doses between which an edge is sought, if nothing is known."""
@@ -30,7 +30,7 @@ class DoseRange:
     mixed: bool = False
 
     @property
-    def next(self) -> float | None:
+    def next_dose(self) -> float | None:
         """The dose whose trial tells most; None if the edge is known, or none is between the bounds."""
         # Where 0 is known to be safe, the root of the product would be 0 again.
         low = max(LEAST_S, self.safe or 0.0)
@@ -45,7 +45,7 @@ class DoseRange:
         return float(f"{math.sqrt(low * high):.3g}") if low * NEAR < high else low if self.safe is None else high
 
     @property
-    def edge(self) -> float | None:
+    def estimated_edge(self) -> float | None:
         """The estimate of the edge: the root of the product of both ends; None if one is not known."""
         if self.safe is None or self.unsafe is None:
             return None
@@ -53,25 +53,27 @@ class DoseRange:
 
     def in_words(self, *, in_s: bool = True) -> str:
         """The range in words. `in_s`: the parameter is in seconds."""
-        safe, unsafe = (None if end is None else duration(end) if in_s else f"{end:g}" for end in self.ends)
+        safe, unsafe = (
+            None if end is None else format_duration(end) if in_s else f"{end:g}" for end in self.safe_and_unsafe
+        )
         if self.safe is None or self.unsafe is None:
             if safe is not None:
                 return f"safe up to {safe}, and nothing larger was tried"
             return (
                 "nothing was tried" if unsafe is None else f"unsafe from {unsafe} on, and nothing smaller was survived"
             )
-        edge = between(self.safe, self.unsafe) if in_s else f"{safe}–{unsafe}"
+        edge = format_range(self.safe, self.unsafe) if in_s else f"{safe}–{unsafe}"
         return f"the edge is at {edge}{', and it is no sharp one' if self.mixed else ''}"
 
     @property
-    def ends(self) -> tuple[float | None, float | None]:
+    def safe_and_unsafe(self) -> tuple[float | None, float | None]:
         return self.safe, self.unsafe
 
     def __str__(self) -> str:
         return self.in_words()
 
 
-def range_of(tried: Mapping[float, Sequence[float]]) -> DoseRange:
+def compute_dose_range(tried: Mapping[float, Sequence[float]]) -> DoseRange:
     """The range of doses by what came of each: the trials, and the bad ones of them. A dose is unsafe if one trial in
     ten was bad; the largest safe dose is below the smallest unsafe one."""
     bad = sorted(dose for dose, (count, bad) in tried.items() if bad > 0.1 * count)
@@ -80,6 +82,9 @@ def range_of(tried: Mapping[float, Sequence[float]]) -> DoseRange:
     below = [dose for dose in good if unsafe is None or dose < unsafe]
     safe = max(below) if below else None
     return DoseRange(
-        safe, unsafe, 0.0 if safe is None else tried[safe][0], 0.0 if unsafe is None else tried[unsafe][0],
+        safe,
+        unsafe,
+        0.0 if safe is None else tried[safe][0],
+        0.0 if unsafe is None else tried[unsafe][0],
         mixed=len(below) < len(good),
-    )  # fmt: skip
+    )

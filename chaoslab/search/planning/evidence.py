@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from chaoslab.search.planning.cells import Cell
-from chaoslab.search.planning.dose import DoseRange, range_of
+from chaoslab.search.planning.dose import DoseRange, compute_dose_range
 
 BAD, HARM = "bad", "harm"
 
@@ -62,9 +62,11 @@ class TargetKnowledge:
 
     def __add__(self, more: "TargetKnowledge") -> "TargetKnowledge":
         return TargetKnowledge(
-            self.trials + more.trials, self.called + more.called, self.effects + more.effects,
+            self.trials + more.trials,
+            self.called + more.called,
+            self.effects + more.effects,
             self.undoable + more.undoable,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Tally:
     def __sub__(self, fewer: "Tally") -> "Tally":
         return Tally(self.tried - fewer.tried, self.bad - fewer.bad, self.harm - fewer.harm)
 
-    def of(self, end: str) -> int:
+    def count_trials_ended(self, end: str) -> int:
         """The trials that ended in BAD or HARM."""
         return self.harm if end == HARM else self.bad
 
@@ -91,9 +93,14 @@ class Evidence:
     are earlier ones. `targets`: its targets by name. `faults`: those that were tried at any agent."""
 
     def __init__(
-        self, subject: str, rows: Iterable[Experiment] = (), targets: Mapping[str, TargetKnowledge] | None = None, *,
-        revision: str | None = None, faults: Iterable[str] = (),
-    ) -> None:  # fmt: skip
+        self,
+        subject: str,
+        rows: Iterable[Experiment] = (),
+        targets: Mapping[str, TargetKnowledge] | None = None,
+        *,
+        revision: str | None = None,
+        faults: Iterable[str] = (),
+    ) -> None:
         rows = [*rows]
         self.subject = subject
         self.revision = revision if revision is not None else rows[-1].revision if rows else ""
@@ -115,15 +122,15 @@ class Evidence:
         self.near: Counter[str] = Counter()
         """Near misses by target."""
         for row in rows:
-            self.add(row)
+            self.add_row(row)
 
-    def add(self, row: Experiment) -> None:
+    def add_row(self, row: Experiment) -> None:
         self.rows.append(row)
         counts = row.revision == self.revision
         if row.cell is None:
             self.calm += row if counts else Tally()
             return
-        cell = row.cell.rounded
+        cell = row.cell.dose_bucket_cell
         if row.void and counts:
             self.void[cell] += row.void
         if not row.tried:
@@ -141,21 +148,21 @@ class Evidence:
             at = self._doses[counts][dose_key].setdefault(row.cell.dose, [0.0, 0.0])
             at[0], at[1] = at[0] + row.tried, at[1] + row.bad
 
-    def changes(self, target: str) -> bool:
+    def has_effects(self, target: str) -> bool:
         """True if the target is known to have effects."""
         return target in self.targets and self.targets[target].effects > 0
 
-    def at(self, target: str) -> Iterator[Experiment]:
+    def list_rows_at(self, target: str) -> Iterator[Experiment]:
         """The rows at a target."""
         return (row for row in self.rows if row.cell is not None and row.cell.target == target)
 
-    def tally(self, target: str, fault: str = "") -> Tally:
+    def sum_trial_tallies(self, target: str, fault: str = "") -> Tally:
         """The trials that count with a fault at a target, of any kind and dose; without `fault`, with any."""
         tallies = (t for cell, t in self.cells.items() if cell.target == target and fault in ("", cell.fault))
         return reduce(Tally.__add__, tallies, Tally())
 
-    def range(self, cell: Cell) -> DoseRange:
+    def get_dose_range(self, cell: Cell) -> DoseRange:
         """The known safe and unsafe doses of a cell's fault at its target: of the revision that counts, or of earlier
         ones if it was not tried since."""
         dose_key = cell.target, cell.fault, cell.how
-        return range_of(self._doses[True].get(dose_key) or self._doses[False].get(dose_key, {}))
+        return compute_dose_range(self._doses[True].get(dose_key) or self._doses[False].get(dose_key, {}))

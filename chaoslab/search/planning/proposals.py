@@ -54,39 +54,46 @@ class _Candidate:
     turn: int
     tie: float
 
-    def rank(self, chances: Chances) -> tuple[float, ...]:
+    def compute_rank(self, chances: Chances) -> tuple[float, ...]:
         """The place among others, the least first. `chances`: the trials so far, and those proposed before it."""
         turn = self.turn
         # Tried, or proposed just now: its other kinds and doses wait until each fault had its turn.
-        if turn == 1 and chances.known(self.cell, "fault at").tried:
+        if turn == 1 and chances.get_tally_at_level(self.cell, "fault at").tried:
             turn = 2
-        harm = chances.mean(self.cell, HARM)
-        damage = harm + BADLY * max(0.0, chances.mean(self.cell) - harm)
-        damage *= WORTH / (WORTH + chances.known(self.cell, "seen at").tried)
+        harm = chances.compute_bad_end_chance(self.cell, HARM)
+        damage = harm + BADLY * max(0.0, chances.compute_bad_end_chance(self.cell) - harm)
+        damage *= WORTH / (WORTH + chances.get_tally_at_level(self.cell, "seen at").tried)
         # Rounded, so that dice decide between cells that differ in their last digits alone.
         return turn, -round(damage / self.cost, 9), self.tie
 
 
-def propose(
-    evidence: Evidence, cells: Iterable[Cell], *, n: int = 5, seed: int = 0, risk: float = 1.0,
-    costs: Mapping[Cell, float] | None = None, share: float = 1.0, stated: Mapping[str, float] | None = None,
+def propose_experiments(
+    evidence: Evidence,
+    cells: Iterable[Cell],
+    *,
+    n: int = 5,
+    seed: int = 0,
+    risk: float = 1.0,
+    costs: Mapping[Cell, float] | None = None,
+    share: float = 1.0,
+    stated: Mapping[str, float] | None = None,
     round_: int = 0,
-) -> Proposed:  # fmt: skip
+) -> Proposed:
     """The best `n` of these cells, each once. `risk`: the most that is allowed. `costs`: of a trial; 1 by default.
     `round_`: counts the plans that are made one after the other with one seed."""
     chances, pretended = Chances(evidence), Chances(evidence)
     # Trials that taught nothing count for the order too, else what is alike would stay as new as before.
     for cell, count in evidence.void.items():
-        pretended.count(cell, Tally(count))
+        pretended.add_trials(cell, Tally(count))
     candidates: list[_Candidate] = []
     risky: list[tuple[Cell, Risk]] = []
     for cell in dict.fromkeys(cells):
-        dose_range, cost = evidence.range(cell), (costs or {}).get(cell, 1.0)
-        turn = _turn_of(evidence, cell)
+        dose_range, cost = evidence.get_dose_range(cell), (costs or {}).get(cell, 1.0)
+        turn = _choose_priority_group(evidence, cell)
         if turn and cell.dose is not None and dose_range != DoseRange():
-            if dose_range.next is None:
+            if dose_range.next_dose is None:
                 continue  # its edge is known
-            cell = replace(cell, dose=dose_range.next)
+            cell = replace(cell, dose=dose_range.next_dose)
         tie = Dice(seed, "plan", round_, evidence.subject, str(cell)).uniform()
         if risk < 1 and (cell_risk := compute_risk(chances, cell, share=share, stated=stated)).value > risk:
             risky.append((cell, cell_risk))
@@ -94,47 +101,47 @@ def propose(
             candidates.append(_Candidate(cell, cost, dose_range, turn, tie))
     proposals: list[Proposal] = []
     while candidates and len(proposals) < n:
-        best = min(candidates, key=lambda candidate: candidate.rank(pretended))
+        best = min(candidates, key=lambda candidate: candidate.compute_rank(pretended))
         candidates.remove(best)
         # As if it had been tried and gone well, so that the next proposal is about something else.
-        pretended.count(best.cell, Tally(1))
+        pretended.add_trials(best.cell, Tally(1))
         cell_risk = compute_risk(chances, best.cell, share=share, stated=stated)
         reason, prediction = _explain_choice(chances, best.cell, best.seen), chances.predict([best.cell])
         proposals.append(Proposal(evidence.subject, best.cell, reason, prediction, cell_risk, best.cost, best.seen))
     return Proposed(proposals, sorted(risky, key=lambda candidate: (-candidate[1].value, str(candidate[0]))), chances)
 
 
-def _turn_of(evidence: Evidence, cell: Cell) -> int:
-    if cell.rounded in evidence.cells or cell.rounded in evidence.void:
+def _choose_priority_group(evidence: Evidence, cell: Cell) -> int:
+    if cell.dose_bucket_cell in evidence.cells or cell.dose_bucket_cell in evidence.void:
         return 3
-    if broke_before(evidence, cell) is not None:
+    if find_earlier_failure(evidence, cell) is not None:
         return 0
     return 1 if cell.how == ONCE else 2
 
 
-def broke_before(evidence: Evidence, cell: Cell) -> tuple[str, Tally] | None:
+def find_earlier_failure(evidence: Evidence, cell: Cell) -> tuple[str, Tally] | None:
     """The last earlier revision at which a cell was tried, with its trials, if some ended badly."""
-    *_, (revision, tally) = [("", Tally()), *evidence.older.get(cell.rounded, {}).items()]
+    *_, (revision, tally) = [("", Tally()), *evidence.older.get(cell.dose_bucket_cell, {}).items()]
     return (revision, tally) if tally.bad else None
 
 
 def _explain_choice(chances: Chances, cell: Cell, dose_range: DoseRange) -> str:
     """The reason for a proposal, in one line."""
     evidence = chances.evidence
-    if tally := evidence.cells.get(cell.rounded):
+    if tally := evidence.cells.get(cell.dose_bucket_cell):
         statement = f"tried {tally.tried} times: it broke {tally.bad}"
         return f"{statement}; {dose_range}" if cell.dose is not None else statement
-    if void := evidence.void[cell.rounded]:
+    if void := evidence.void[cell.dose_bucket_cell]:
         return f"tried {void} times: the fault was not met, or nothing can be concluded"
-    if (before := broke_before(evidence, cell)) is not None:
+    if (before := find_earlier_failure(evidence, cell)) is not None:
         return f"broke {before[1].bad} of {before[1].tried} at {before[0] or 'an earlier revision'}, not tried since"
-    if cell.dose is not None and dose_range.ends != (None, None):
+    if cell.dose is not None and dose_range.safe_and_unsafe != (None, None):
         return f"never tried at this dose: {dose_range}"
-    if tried := chances.known(cell, "fault at").tried:
-        return f"never tried {cell.how}: {cell.fault} at {cell.target} broke {evidence.tally(cell.target, cell.fault).bad} of {tried} otherwise"  # noqa: E501
-    statement, sight = f"never tried: {cell.fault} at {cell.target}", chances.seen(cell)
-    if elsewhere := chances.known(cell, "fault").tried:
-        return f"{statement}; at other targets it broke {chances.known(cell, 'fault').bad} of {elsewhere}"
+    if tried := chances.get_tally_at_level(cell, "fault at").tried:
+        return f"never tried {cell.how}: {cell.fault} at {cell.target} broke {evidence.sum_trial_tallies(cell.target, cell.fault).bad} of {tried} otherwise"  # noqa: E501
+    statement, sight = f"never tried: {cell.fault} at {cell.target}", chances.classify_what_caller_sees(cell)
+    if elsewhere := chances.get_tally_at_level(cell, "fault").tried:
+        return f"{statement}; at other targets it broke {chances.get_tally_at_level(cell, 'fault').bad} of {elsewhere}"
     if sight.doubt:
         return f"{statement}; it is done, and the caller sees {sight.what}"
     return f"{statement}; the caller sees {sight.what}"

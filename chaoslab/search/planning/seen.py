@@ -4,13 +4,13 @@ does at once what it is asked."""
 from functools import cache
 from typing import Any, NamedTuple
 
-from chaoslab.base.boundary import let_through
+from chaoslab.base.boundary import reraise_unless_foreign
 from chaoslab.base.dice import Dice
-from chaoslab.core.chain import at_once, play
+from chaoslab.core.chain import run_flow, run_synchronously
 from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Reply, TrialContext, UserActs
-from chaoslab.core.fault import trait
-from chaoslab.search.planning.cells import Cell, traits_of
+from chaoslab.core.fault import get_trait
+from chaoslab.search.planning.cells import Cell, load_fault_class
 
 ERROR, UNUSABLE, WRONG, ALTERED = "an error", "nothing usable", "a wrong value", "an altered answer"
 LATE, DUPLICATE = "a late answer", "a duplicate"
@@ -28,48 +28,48 @@ class Seen(NamedTuple):
     doubt: bool = False
 
 
-def classify_sight(cell: Cell, *, changes: bool) -> Seen:
+def classify_what_caller_sees(cell: Cell, *, changes: bool) -> Seen:
     """The kind of what the caller of the cell's target sees. `changes`: the target has effects."""
-    kind, is_done = _play_fault(cell.fault, cell.params, cell.dose)
+    kind, is_done = _simulate_fault(cell.fault, cell.params, cell.dose)
     return Seen(kind, changes, changes and is_done and kind in (ERROR, UNUSABLE, DUPLICATE))
 
 
 @cache
-def _play_fault(fault: str, params: tuple[tuple[str, Any], ...], dose: float | None) -> tuple[str, bool]:
+def _simulate_fault(fault: str, params: tuple[tuple[str, Any], ...], dose: float | None) -> tuple[str, bool]:
     """The kind of end that the caller sees, and if the target did what it was asked. A fault that is not installed here
     is an error."""
-    kind = traits_of(fault)
+    kind = load_fault_class(fault)
     if kind is None:
         return ERROR, False
     call, target = Call("it", "it", "t", 1, 1, value={}), _Target()
     target.reply = call.answered_with(ANSWER)
     try:
-        instance = kind(**Cell("it", fault, params=params, dose=dose).parameters)
-        reply = at_once(play(instance.draw(Dice(0, fault)).flow(call, TrialContext()), target))
+        instance = kind(**Cell("it", fault, params=params, dose=dose).inject_parameters)
+        reply = run_synchronously(run_flow(instance.draw(Dice(0, fault)).flow(call, TrialContext()), target))
     except Failure:
         return ERROR, target.times > 0
     except BaseException as error:  # noqa: BLE001 - a package's own, which is told where it is run
-        let_through(error)
+        reraise_unless_foreign(error)
         return ERROR, target.times > 0
-    return _classify_reply(kind, reply, target), target.times > 0
+    return _classify_seen_reply(kind, reply, target), target.times > 0
 
 
-def _classify_reply(kind: Any, reply: Reply, target: "_Target") -> str:
+def _classify_seen_reply(kind: Any, reply: Reply, target: "_Target") -> str:
     if reply.status >= 400:
         return ERROR
-    if trait(kind, "redelivers") or target.times > 1:
+    if get_trait(kind, "redelivers") or target.times > 1:
         return DUPLICATE
-    if trait(kind, "leaves") in ("nothing", "garbage"):
+    if get_trait(kind, "leaves") in ("nothing", "garbage"):
         return UNUSABLE
-    if target.waited_s or trait(kind, "delays") or trait(kind, "dose"):
+    if target.waited_s or get_trait(kind, "delays") or get_trait(kind, "dose"):
         return LATE
     value = reply.value
-    if isinstance(value, dict) and value != ANSWER and _types_of(value) == _types_of(ANSWER):
+    if isinstance(value, dict) and value != ANSWER and _map_value_types(value) == _map_value_types(ANSWER):
         return WRONG
     return ALTERED
 
 
-def _types_of(value: dict[str, Any]) -> dict[str, type]:
+def _map_value_types(value: dict[str, Any]) -> dict[str, type]:
     return {key: type(field_value) for key, field_value in value.items()}
 
 
@@ -88,10 +88,10 @@ class _Target:
         if self.waited_s >= PATIENCE_S:
             raise Failure("timed_out")
 
-    def ahead(self, by_s: float) -> str:  # noqa: ARG002
+    def advance_clock(self, by_s: float) -> str:  # noqa: ARG002
         return ""
 
-    def act_for_user(self, step: UserActs) -> bool:  # noqa: ARG002
+    def perform_user_act(self, step: UserActs) -> bool:  # noqa: ARG002
         return False
 
     def note(self, event: Event) -> None:

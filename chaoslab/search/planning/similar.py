@@ -11,14 +11,14 @@ What neither has is left out; what only one has counts 0.
 import math
 from collections.abc import Iterable
 
-from chaoslab.search.planning.cells import Cell, traits_of
+from chaoslab.search.planning.cells import Cell, load_fault_class
 from chaoslab.search.planning.evidence import Experiment
 
 DECADES = 10.0
 """The powers of two between doses that have nothing in common."""
 
 
-def measure_likeness(left: Experiment, right: Experiment) -> float:
+def rate_experiment_likeness(left: Experiment, right: Experiment) -> float:
     """The likeness of two experiments, from 0 to 1."""
     a, b = left.cell, right.cell
     if a is None or b is None:
@@ -36,10 +36,12 @@ def measure_likeness(left: Experiment, right: Experiment) -> float:
     return sum(parts) / len(parts)
 
 
-def find_similar(experiment: Experiment, among: Iterable[Experiment], n: int = 5) -> list[tuple[float, Experiment]]:
+def find_similar_experiments(
+    experiment: Experiment, among: Iterable[Experiment], n: int = 5
+) -> list[tuple[float, Experiment]]:
     """The `n` experiments that are most like this one, each with its likeness, the most alike first."""
     scored = [
-        (measure_likeness(experiment, candidate), candidate)
+        (rate_experiment_likeness(experiment, candidate), candidate)
         for candidate in among
         if candidate is not experiment and candidate.cell is not None
     ]
@@ -49,7 +51,7 @@ def find_similar(experiment: Experiment, among: Iterable[Experiment], n: int = 5
 def _fault_likeness(a: Cell, b: Cell) -> float:
     if a.fault == b.fault:
         return 1.0
-    layers = [getattr(traits_of(cell.fault), "layer", None) for cell in (a, b)]
+    layers = [getattr(load_fault_class(cell.fault), "layer", None) for cell in (a, b)]
     return 0.5 if layers[0] is not None and layers[0] == layers[1] else 0.0
 
 

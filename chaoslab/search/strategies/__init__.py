@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import cast
 
-from chaoslab.search.variation import Known, Variation
+from chaoslab.search.variation import SearchKnowledge, Variation
 
-Batches = Callable[[Known], Iterator[list[Variation]]]
+Batches = Callable[[SearchKnowledge], Iterator[list[Variation]]]
 ORDER = ("singles", "lasting", "born", "pairs", "orders", "random_plans")
 """Single faults, those that last, those at calls that faults brought up, pairs, orders of parallel calls, and dice."""
 
 
-def load(name: str) -> Batches:
+def load_strategy(name: str) -> Batches:
     """The strategy of this name."""
     return cast(Batches, import_module(f"{__name__}.{name}").batches)

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
-from chaoslab.search.strategies.singles import adapt_to_timeouts
-from chaoslab.search.variation import Known, Variation
+from chaoslab.search.strategies.singles import adapt_delays_to_timeouts
+from chaoslab.search.variation import SearchKnowledge, Variation
 
 
-def batches(knowledge: Known) -> Iterator[list[Variation]]:
-    for site in knowledge.calm.first_sites:
-        knowledge.settle_timeouts(site.target)
+def batches(knowledge: SearchKnowledge) -> Iterator[list[Variation]]:
+    for site in knowledge.calm.first_site_per_target:
+        knowledge.freeze_timeouts(site.target)
     variations = [
-        Variation((adapted.at(site, lasts=True),))
-        for site in knowledge.calm.first_sites
+        Variation((adapted.make_injection(site, lasts=True),))
+        for site in knowledge.calm.first_site_per_target
         for probe in knowledge.probes.get(site.target, ())
-        for adapted in adapt_to_timeouts(knowledge, probe, site.target)
+        for adapted in adapt_delays_to_timeouts(knowledge, probe, site.target)
     ]
     if variations:
         yield variations

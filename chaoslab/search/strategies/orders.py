@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from chaoslab.base.dice import Dice
-from chaoslab.search.variation import Known, Variation
+from chaoslab.search.variation import SearchKnowledge, Variation
 
 DRAWN = 100
 """The orders that are drawn by dice."""
 
 
-def batches(knowledge: Known) -> Iterator[list[Variation]]:
+def batches(knowledge: SearchKnowledge) -> Iterator[list[Variation]]:
     unordered = Variation(order=())
     yield [unordered]
-    trial = knowledge.of(unordered)
+    trial = knowledge.find_trial(unordered)
     if trial is None or not trial.moments:
         return
     swaps = []

@@ -15,8 +15,11 @@ WHY = "gen_ai.evaluation.explanation"
 MCP_METHOD = "mcp.method.name"
 ERROR, SERVER = "error.type", "server.address"
 METHOD, STATUS, RESENT, PATH = (
-    "http.request.method", "http.response.status_code", "http.request.resend_count", "url.path"
-)  # fmt: skip
+    "http.request.method",
+    "http.response.status_code",
+    "http.request.resend_count",
+    "url.path",
+)
 
 EVALUATED = "gen_ai.evaluation.result"
 """The event of a verdict."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaoslab.surfaces.projects import is_name
-from chaoslab.surfaces.schemas._samples import next_id, without_examples
+from chaoslab.surfaces.projects import is_parameter_name
+from chaoslab.surfaces.schemas._samples import make_next_id, remove_examples
 
 STATEFUL = ("create", "list", "read", "replace", "update", "remove")
 MADE = "made by"
@@ -37,7 +37,9 @@ class Operation:
     does: str = "do"
     of: str = ""
 
-    def add(self, location: str, name: str, schema: Mapping[str, Any], sample: Any, *, required: bool) -> None:
+    def add_parameter(
+        self, location: str, name: str, schema: Mapping[str, Any], sample: Any, *, required: bool
+    ) -> None:
         """Adds a parameter, under a name that Python takes."""
         # In small letters, since headers have no case; ASCII, as Python's own words.
         parameter = (
@@ -45,7 +47,7 @@ class Operation:
         )
         parameter = (
             parameter
-            if is_name(parameter)
+            if is_parameter_name(parameter)
             # A keyword of Python, such as from, stays readable with an underscore.
             else f"{parameter}_"
             if parameter.isidentifier()
@@ -54,7 +56,7 @@ class Operation:
         # A path and a query may have a parameter of one name.
         parameter = f"{location}_{parameter}" if parameter in self.places else parameter
         self.places[parameter] = location, name
-        self.properties[parameter] = without_examples(schema)
+        self.properties[parameter] = remove_examples(schema)
         self.arguments[parameter] = (name or "body") if required and sample is None else sample
         if required:
             self.required.append(parameter)
@@ -65,7 +67,7 @@ class Operation:
         return names[-1] if (names := re.findall(r"\{([^}]*)\}", self.path)) else ""
 
     @property
-    def body(self) -> dict[str, Any]:
+    def sample_body(self) -> dict[str, Any]:
         """A sample of the fields of its body."""
         samples = {
             name: self.arguments[parameter]
@@ -75,8 +77,8 @@ class Operation:
         return {name: value for name, value in samples.items() if value is not None}
 
     @property
-    def said(self) -> dict[str, Any]:
-        """The parts that the stand-in needs to know."""
+    def fake_specification(self) -> dict[str, Any]:
+        """The parts that the fake needs to know."""
         schema = {"type": "object", "properties": self.properties, "required": self.required}
         return {**{k: v for k, v in vars(self).items() if k not in ("properties", "required", "arguments")},
                 "parameters": schema}  # fmt: skip
@@ -98,16 +100,16 @@ class Api:
     holds: dict[str, dict[str, Any]] = field(default_factory=dict)
     lacking: list[str] = field(default_factory=list)
 
-    def add_state(self) -> None:
+    def add_collections(self) -> None:
         """Finds the collections that the operations keep, with their first items."""
         for path in dict.fromkeys(operation.of for operation in self.operations if operation.of):
             path_operations = [operation for operation in self.operations if operation.of == path]
-            self.holds[path] = self._held(path, path_operations)
+            self.holds[path] = self._make_collection(path, path_operations)
 
-    def _held(self, path: str, path_operations: list[Operation]) -> dict[str, Any]:
+    def _make_collection(self, path: str, path_operations: list[Operation]) -> dict[str, Any]:
         many = any(entry.does in ("create", "list") or entry.path != path for entry in path_operations)
         key = next((entry.key for entry in path_operations if entry.does in ONE and entry.path != path), "id")
-        listed = [item for entry in path_operations if entry.does == "list" for item in find_list(entry.reply)]
+        listed = [item for entry in path_operations if entry.does == "list" for item in find_list_items(entry.reply)]
         items = [item for item in listed if isinstance(item, dict)]
         order = ("read", "replace", "update", "create")
         replies = [
@@ -118,14 +120,16 @@ class Api:
         ]
         ids = [id_field for reply in [*items, *replies] if (id_field := _find_id_field(reply, key, path)) is not None]
         id_ = ids[0][0] if ids else "id"
-        bodies = [entry.body for entry in path_operations if entry.does in ("create", "replace", "update")]
-        inner_items = [find_inner(entry, id_) for entry in replies]
+        bodies = [entry.sample_body for entry in path_operations if entry.does in ("create", "replace", "update")]
+        inner_items = [find_item_in_reply(entry, id_) for entry in replies]
         like = {k: v for entry in [*bodies, *reversed(items[:1]), *reversed(inner_items)] for k, v in entry.items()}
         if not many:
             return {"id": "", "new": like, "items": [like]}
         if not ids:
             self.lacking.append(f"{path}: no field of a reply is the id of an item: '{id_}' is added")
-        created = next((find_inner(entry.reply, id_) for entry in path_operations if entry.does == "create"), {})
+        created = next(
+            (find_item_in_reply(entry.reply, id_) for entry in path_operations if entry.does == "create"), {}
+        )
         id_samples = [
             entry.arguments[p] for entry in path_operations for p, (_, name) in entry.places.items() if name == key
         ]
@@ -133,19 +137,19 @@ class Api:
         first = {entry[id_]: {**like, **entry} for entry in items if isinstance(entry.get(id_), str | int)}
         first.setdefault(like[id_], like)
         if len(first) == 1:
-            second_id = next_id(like[id_], 1)
+            second_id = make_next_id(like[id_], 1)
             first[second_id] = {**like, id_: second_id}
         return {"id": id_, "new": {**like, **created}, "items": [*first.values()]}
 
 
-def find_list(reply: Any) -> list[Any]:
+def find_list_items(reply: Any) -> list[Any]:
     """The items of a list's reply, which may stand in a field of it."""
     if isinstance(reply, dict):
         return next((item for item in reply.values() if isinstance(item, list)), [])
     return reply if isinstance(reply, list) else []
 
 
-def find_inner(reply: Any, id_: str) -> dict[str, Any]:
+def find_item_in_reply(reply: Any, id_: str) -> dict[str, Any]:
     """The item in a reply, which may stand in a field of it."""
     if not isinstance(reply, dict):
         return {}
@@ -170,7 +174,7 @@ def _find_id_field(reply: Mapping[str, Any], key: str, path: str) -> tuple[str, 
     return None
 
 
-def _is_list(reply: Any) -> bool:
+def _is_list_reply(reply: Any) -> bool:
     """True if a reply is a list of things, or has one such list in it."""
     lists = [item for item in reply.values() if isinstance(item, list)] if isinstance(reply, dict) else [reply]
     # A list of texts or numbers is a field, and no collection.
@@ -184,7 +188,7 @@ def assign_verbs(operations: Iterable[Operation]) -> None:
     item_paths = {operation.path for operation in every if operation.path.endswith("}")}
     collection_paths = {operation.rpartition("/")[0] for operation in item_paths}
     lists = {
-        operation.path for operation in every if operation.method == "GET" and _is_list(operation.reply)
+        operation.path for operation in every if operation.method == "GET" and _is_list_reply(operation.reply)
     } - item_paths
     verbs_of_one = {"GET": "read", "PUT": "replace", "PATCH": "update"}
     single_paths = {

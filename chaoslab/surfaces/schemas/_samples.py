@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.base.dice import Dice
-from chaoslab.surfaces.projects import Personal
+from chaoslab.surfaces.projects import PersonalDataMasker
 
 DEPTH_MAX, VALUES_MAX = 8, 2_000
 """The most levels and parts of a schema whose references are followed. What is beyond may be any value."""
@@ -20,9 +20,25 @@ FORMATS = {
     "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "byte": "MQ==", "binary": "1",
 }  # fmt: skip
 KEPT = (
-    "description", "enum", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength",
-    "maxLength", "minItems", "pattern", "default", "example", "examples", "const", "readOnly", "writeOnly", "nullable",
-)  # fmt: skip
+    "description",
+    "enum",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "pattern",
+    "default",
+    "example",
+    "examples",
+    "const",
+    "readOnly",
+    "writeOnly",
+    "nullable",
+)
 _NONE = object()
 
 
@@ -32,12 +48,12 @@ class Schemas:
 
     root: Any
     shown: str
-    personal: Personal
+    personal: PersonalDataMasker
     dice: Dice
     lacking: list[str] = field(default_factory=list)
     _samples_left: int = SAMPLES_MAX
 
-    def at(self, value: Any) -> Any:
+    def resolve_reference(self, value: Any) -> Any:
         """The value, or what it refers to. Raises ValueError: it refers to another file, to nothing, or round in a
         circle."""
         # Two references may lead to each other.
@@ -54,24 +70,26 @@ class Schemas:
                 # In this order, as RFC 6901 has it: ~01 is ~1, and no slash.
                 key = key.replace("~1", "/").replace("~0", "~")
                 value = (
-                    value.get(key, _NONE) if isinstance(value, dict)
-                    else value[int(key)] if isinstance(value, list) and key.isdigit() and int(key) < len(value)
+                    value.get(key, _NONE)
+                    if isinstance(value, dict)
+                    else value[int(key)]
+                    if isinstance(value, list) and key.isdigit() and int(key) < len(value)
                     else _NONE
-                )  # fmt: skip
+                )
                 if value is _NONE:
                     raise ValueError(f"{location} leads to nothing")
         return value
 
-    def whole(self, schema: Any, location: str) -> dict[str, Any]:
+    def flatten_schema(self, schema: Any, location: str) -> dict[str, Any]:
         """The schema without references, `allOf`, `oneOf` and `anyOf`. One that holds itself ends as any value."""
         # A tree of references may grow without end, level by level.
         self._left = VALUES_MAX
-        return self._whole(schema, location, ())
+        return self._flatten_subschema(schema, location, ())
 
-    def _whole(self, schema: Any, location: str, above: tuple[str, ...]) -> dict[str, Any]:
+    def _flatten_subschema(self, schema: Any, location: str, above: tuple[str, ...]) -> dict[str, Any]:
         self._left -= 1
         reference = str(schema["$ref"]) if isinstance(schema, dict) and "$ref" in schema else ""
-        definition = self.at(schema)
+        definition = self.resolve_reference(schema)
         if (
             not isinstance(definition, dict)
             or self._left < 0
@@ -82,7 +100,7 @@ class Schemas:
         above = (*above, reference)
         result = {key: definition[key] for key in KEPT if key in definition}
         if isinstance(description := result.get("description"), str):
-            result["description"] = self.personal.text(description)
+            result["description"] = self.personal.mask_text(description)
         kinds = definition.get("type")
         for kind in kinds if isinstance(kinds, list) else [kinds]:  # of 3.1: null is one of several
             if isinstance(kind, str) and kind != "null":
@@ -90,39 +108,44 @@ class Schemas:
         if "discriminator" in definition or len(definition.get("oneOf") or ()) > 1:
             self.lacking.append(f"{location}: of several forms (oneOf, discriminator) the first is taken")
         for key in ("oneOf", "anyOf"):
-            forms = [self.at(sub_schema) for sub_schema in definition.get(key) or () if isinstance(sub_schema, dict)]
+            forms = [
+                self.resolve_reference(sub_schema)
+                for sub_schema in definition.get(key) or ()
+                if isinstance(sub_schema, dict)
+            ]
             usable_forms = [
                 sub_schema for sub_schema in forms if isinstance(sub_schema, dict) and sub_schema.get("type") != "null"
             ]
             if usable_forms and "properties" not in definition:
-                result = self._merge(result, self._whole(usable_forms[0], location, above))
+                result = self._merge_schemas(result, self._flatten_subschema(usable_forms[0], location, above))
         for sub_schema in definition.get("allOf") or ():
-            result = self._merge(result, self._whole(sub_schema, location, above))
+            result = self._merge_schemas(result, self._flatten_subschema(sub_schema, location, above))
         own_keys: dict[str, Any] = {}
         if isinstance(properties_found := definition.get("properties"), dict):
             own_keys["properties"] = {
-                str(name): self._whole(sub_schema, location, above) for name, sub_schema in properties_found.items()
+                str(name): self._flatten_subschema(sub_schema, location, above)
+                for name, sub_schema in properties_found.items()
             }
         if isinstance(needs := definition.get("required"), list):
             own_keys["required"] = [str(sub_schema) for sub_schema in needs]
         if "items" in definition:
-            own_keys["items"] = self._whole(definition["items"], location, above)
-        result = self._merge(result, own_keys)
+            own_keys["items"] = self._flatten_subschema(definition["items"], location, above)
+        result = self._merge_schemas(result, own_keys)
         # Without a type, fields tell that it is an object.
         return result if "type" in result or "properties" not in result else {"type": "object", **result}
 
-    def _merge(self, first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    def _merge_schemas(self, first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
         both = {**second, **first}
         for key in ("properties", "required"):
             if key in first and key in second:
                 both[key] = {**first[key], **second[key]} if key == "properties" else [*first[key], *second[key]]
         return both
 
-    def sample(self, schema: Mapping[str, Any], name: str, *, reply: bool) -> Any:
+    def make_sample(self, schema: Mapping[str, Any], name: str, *, reply: bool) -> Any:
         """A value of a whole schema: its example, or one that is drawn by the dice of its name. `reply`: without fields
         that only a request has; else without those that only a reply has."""
         if (example := find_example(schema)) is not _NONE:
-            return self.masked(example, name)
+            return self.mask_example(example, name)
         if isinstance(one_of := schema.get("enum"), list) and one_of:
             return self.dice(name).pick(one_of)
         match schema.get("type"):
@@ -130,53 +153,59 @@ class Schemas:
                 hidden = "writeOnly" if reply else "readOnly"
                 fields = (schema.get("properties") or {}).items()
                 return {
-                    key: self.sample(field_schema, f"{name}.{key}", reply=reply)
+                    key: self.make_sample(field_schema, f"{name}.{key}", reply=reply)
                     for key, field_schema in fields
                     if not field_schema.get(hidden)
                 }
             case "array":
-                many = max(1, min(_number(schema.get("minItems"), 1), ITEMS_MAX)) if self._samples_left > 0 else 1
+                many = (
+                    max(1, min(_number_or_default(schema.get("minItems"), 1), ITEMS_MAX))
+                    if self._samples_left > 0
+                    else 1
+                )
                 self._samples_left -= int(many)
-                return [self.sample(schema.get("items") or {}, name, reply=reply) for _ in range(int(many))]
+                return [self.make_sample(schema.get("items") or {}, name, reply=reply) for _ in range(int(many))]
             case "integer" | "number" as kind:
                 # The next whole number above an exclusive bound.
-                low = _number(schema.get("minimum", schema.get("exclusiveMinimum")), 1) + ("exclusiveMinimum" in schema)
-                high = _number(schema.get("maximum", schema.get("exclusiveMaximum")), max(low, 1) + 99)
-                number = self.dice(name).between(low, max(low, high - ("exclusiveMaximum" in schema)))
+                low = _number_or_default(schema.get("minimum", schema.get("exclusiveMinimum")), 1) + (
+                    "exclusiveMinimum" in schema
+                )
+                high = _number_or_default(schema.get("maximum", schema.get("exclusiveMaximum")), max(low, 1) + 99)
+                number = self.dice(name).draw_between(low, max(low, high - ("exclusiveMaximum" in schema)))
                 return int(number) if kind == "integer" else round(number, 2)
             case "boolean":
                 return True
             case "string":
-                return self._text(schema, name)
+                return self._make_text(schema, name)
         return None
 
-    def _text(self, schema: Mapping[str, Any], name: str) -> str:
+    def _make_text(self, schema: Mapping[str, Any], name: str) -> str:
         if "pattern" in schema:
             self.lacking.append(f"{name}: no example keeps to its pattern")
         kind = schema.get("format")
         if kind == "uuid":
             return draw_uuid(self.dice(name))
         text = FORMATS.get(str(kind), name.rpartition(".")[2])
-        min_length = _number(schema.get("minLength"), 0)
+        min_length = _number_or_default(schema.get("minLength"), 0)
         if min_length > TEXT_MAX:
             self.lacking.append(f"{name}: its example has {TEXT_MAX} characters, and should have {min_length:.15g}")
         text = text.ljust(int(min(min_length, TEXT_MAX)), "x")
-        return text[: int(min(max(_number(schema.get("maxLength"), len(text)), 0), len(text)))]
+        return text[: int(min(max(_number_or_default(schema.get("maxLength"), len(text)), 0), len(text)))]
 
-    def masked(self, value: Any, name: str) -> Any:
+    def mask_example(self, value: Any, name: str) -> Any:
         """An example without secrets and personal data, which the name of its field may tell."""
         key = name.rpartition(".")[2]
         # By the name of its field too: a "password" is one whatever its value looks like.
-        masked_value = self.personal.value({key: value})
-        return masked_value[key] if isinstance(masked_value, dict) else self.personal.text(str(value))
+        masked_value = self.personal.mask_value({key: value})
+        return masked_value[key] if isinstance(masked_value, dict) else self.personal.mask_text(str(value))
 
 
-def without_examples(schema: Mapping[str, Any]) -> dict[str, Any]:
+def remove_examples(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A whole schema as it is written down: an example or a default may be a secret."""
     copy = {key: value for key, value in schema.items() if key not in ("example", "examples", "default")}
     if isinstance(fields := copy.get("properties"), dict):
-        copy["properties"] = {name: without_examples(value) for name, value in fields.items()}
-    return {**copy, "items": without_examples(copy["items"])} if isinstance(copy.get("items"), dict) else copy
+        copy["properties"] = {name: remove_examples(value) for name, value in fields.items()}
+    return {**copy, "items": remove_examples(copy["items"])} if isinstance(copy.get("items"), dict) else copy
 
 
 def find_example(schema: Mapping[str, Any]) -> Any:
@@ -190,11 +219,11 @@ def find_example(schema: Mapping[str, Any]) -> Any:
 
 
 def draw_uuid(dice: Dice) -> str:
-    bits = f"{dice.stream().getrandbits(128):032x}"
+    bits = f"{dice.make_generator().getrandbits(128):032x}"
     return f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-8{bits[17:20]}-{bits[20:]}"
 
 
-def next_id(last: Any, number: int) -> Any:
+def make_next_id(last: Any, number: int) -> Any:
     """An id like the last one, which it follows. `number`: of the ids that were made so."""
     if isinstance(last, int) and not isinstance(last, bool):
         return last + 1
@@ -206,7 +235,7 @@ def next_id(last: Any, number: int) -> Any:
     return f"{head}{int(digits) + 1:0{len(digits)}d}" if digits else f"{head}_{number + 1}"
 
 
-def _number(value: Any, usual: float) -> float:
+def _number_or_default(value: Any, usual: float) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)  # of 3.0, a bound may be a boolean
     return value if is_number else usual
 

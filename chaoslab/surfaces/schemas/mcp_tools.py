@@ -9,11 +9,11 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.base.files import Unreadable, read_json
-from chaoslab.config.settings import inherited
+from chaoslab.config.settings import copy_environment
 from chaoslab.scenarios.agent_tools import READS
-from chaoslab.scenarios.command_agent import check_command
-from chaoslab.seams.gateway.routes import check_reached, route
-from chaoslab.surfaces.projects import Personal
+from chaoslab.scenarios.command_agent import check_command_exists
+from chaoslab.seams.gateway.routes import ensure_reachable, parse_route
+from chaoslab.surfaces.projects import PersonalDataMasker
 from chaoslab.surfaces.schemas._operations import ONE, Api, Operation
 from chaoslab.surfaces.schemas._samples import Schemas
 
@@ -50,10 +50,10 @@ def request_tools(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str
     from pydantic import ValidationError
 
     try:
-        return asyncio.run(_ask_server(source, fields))
+        return asyncio.run(_fetch_tool_list(source, fields))
     # except*, since the SDK's client runs in a task group.
     except* MCPError as errors:
-        message = next(leaf for leaf in _iterate_leaves(errors) if isinstance(leaf, MCPError)).error.message
+        message = next(leaf for leaf in _flatten_exception_group(errors) if isinstance(leaf, MCPError)).error.message
         raise ValueError(f"it refuses the list of its tools: {' '.join(message.split())[:200]}") from None
     except* TimeoutError:
         raise ValueError(f"it gave no list of its tools within {ANSWER_S:g} s") from None
@@ -61,22 +61,22 @@ def request_tools(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str
         raise ValueError("its list of tools is none of MCP") from None
 
 
-async def _ask_server(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
+async def _fetch_tool_list(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
     from mcp import Client, StdioServerParameters
 
     async with AsyncExitStack() as stack:
         if source[0].startswith(("http://", "https://")):
             from mcp.client.streamable_http import streamable_http_client
 
-            from chaoslab.surfaces.mcp_remote import make_client
+            from chaoslab.surfaces.mcp_remote import make_http_client
 
-            server_route = route(f"server={source[0]}")
-            check_reached(server_route)
-            http = await stack.enter_async_context(make_client(fields, near=server_route.near))
+            server_route = parse_route(f"server={source[0]}")
+            ensure_reachable(server_route)
+            http = await stack.enter_async_context(make_http_client(fields, near=server_route.is_local))
             server: Any = streamable_http_client(source[0], http_client=http, max_sse_event_size=None)
         else:
-            check_command(source)
-            server = StdioServerParameters(command=source[0], args=list(source[1:]), env=dict(inherited()))
+            check_command_exists(source)
+            server = StdioServerParameters(command=source[0], args=list(source[1:]), env=dict(copy_environment()))
         tools: list[Any] = []
         # One time for connecting and for all pages.
         async with asyncio.timeout(ANSWER_S), Client(server) as client:
@@ -90,16 +90,16 @@ async def _ask_server(source: Sequence[str], fields: Mapping[str, str]) -> tuple
             return client.server_info.name if client.server_info else "", tools
 
 
-def _iterate_leaves(errors: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+def _flatten_exception_group(errors: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
     for error in errors.exceptions:
-        yield from _iterate_leaves(error) if isinstance(error, BaseExceptionGroup) else (error,)
+        yield from _flatten_exception_group(error) if isinstance(error, BaseExceptionGroup) else (error,)
 
 
-def make_api(name: str, tools: Sequence[Any], source: str, *, personal: Personal, seed: int) -> Api:
+def make_api(name: str, tools: Sequence[Any], source: str, *, personal: PersonalDataMasker, seed: int) -> Api:
     """The service whose tools these are. `source`: where they come from, for errors. Raises ValueError: there are none,
     or a schema cannot be used."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "server"
-    api = Api(personal.text(name), f"{slug[:60]}.test", "mcp", scheme="http")
+    api = Api(personal.mask_text(name), f"{slug[:60]}.test", "mcp", scheme="http")
     for tool in tools:
         if isinstance(tool, dict) and isinstance(tool.get("name"), str):
             # Words of any case: getOrder, get_order and GETOrder are alike.
@@ -109,15 +109,17 @@ def make_api(name: str, tools: Sequence[Any], source: str, *, personal: Personal
                 raise ValueError(f"{source}: the schema of {tool['name'][:60]!r} is none ({error})") from None
     if not api.operations:
         raise ValueError(f"{source}: there are no tools in its list")
-    api.add_state()
+    api.add_collections()
     return api
 
 
-def _make_operation(tool: dict[str, Any], source: str, lacking: list[str], personal: Personal, seed: int) -> Operation:
+def _make_operation(
+    tool: dict[str, Any], source: str, lacking: list[str], personal: PersonalDataMasker, seed: int
+) -> Operation:
     name, notes = tool["name"], tool["annotations"] if isinstance(tool.get("annotations"), dict) else {}
     name_words = [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)] or ["tool"]
     schemas = Schemas(tool.get("inputSchema") or {}, f"{source}: {name}", personal, Dice(seed, name), lacking)
-    schema = schemas.whole(schemas.root, name)
+    schema = schemas.flatten_schema(schemas.root, name)
     properties: dict[str, Any] = schema.get("properties") or {}
     reads = notes.get("readOnlyHint") is True
     if not notes:
@@ -140,20 +142,20 @@ def _make_operation(tool: dict[str, Any], source: str, lacking: list[str], perso
     if notes.get("destructiveHint") is True and verb == "do":
         lacking.append(f"{name}: it is destructive, and its name does not say what it changes")
     path = f"/{thing}/{{{key}}}" if verb in ONE else f"/{thing}"
-    operation = Operation(name, personal.text(str(tool.get("description") or tool.get("title") or name)), path,
+    operation = Operation(name, personal.mask_text(str(tool.get("description") or tool.get("title") or name)), path,
                      writes=not reads, idempotent=not reads and notes.get("idempotentHint") is True,
                      does=verb, of="" if verb == "do" else f"/{thing}")  # fmt: skip
-    sample = schemas.sample(schema, name, reply=False) if properties else {}
+    sample = schemas.make_sample(schema, name, reply=False) if properties else {}
     for word, property_schema in properties.items():
         location = "path" if verb in ONE and word == key else "query" if reads else "body"
         needed = word in (schema.get("required") or ())
         value = sample.get(word) if isinstance(sample, dict) and (needed or "default" not in property_schema) else None
-        operation.add(location, word, property_schema, value, required=needed)
+        operation.add_parameter(location, word, property_schema, value, required=needed)
     operation.reply = [] if verb == "list" else {}
     if isinstance(returns := tool.get("outputSchema"), dict):
         result = Schemas(returns, f"{source}: {name}", personal, Dice(seed, name), lacking)
-        operation.returns = result.masked(returns, name)
-        operation.reply = result.sample(result.whole(returns, name), thing, reply=True)
+        operation.returns = result.mask_example(returns, name)
+        operation.reply = result.make_sample(result.flatten_schema(returns, name), thing, reply=True)
         if isinstance(operation.reply, dict) and list(operation.reply) == [
             "result"
         ]:  # the SDK's wrapping of what is no object

@@ -9,7 +9,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.base.files import Unreadable, load_text, parse_json
 from chaoslab.scenarios import located
 from chaoslab.scenarios.agent_tools import READS
-from chaoslab.surfaces.projects import Personal
+from chaoslab.surfaces.projects import PersonalDataMasker
 from chaoslab.surfaces.schemas._operations import Api, Operation, assign_verbs
 from chaoslab.surfaces.schemas._samples import NONE, Schemas, find_example
 
@@ -31,7 +31,7 @@ def read_document(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} {error}") from None
     if data is None:
         # A YAML of few bytes may unfold into any number of values.
-        data = located.parse(text, str(path), values_max=VALUES_MAX).data
+        data = located.parse_located_data(text, str(path), values_max=VALUES_MAX).data
     if not isinstance(data, dict) or not str(data.get("openapi") or data.get("swagger")).startswith(("2", "3")):
         raise ValueError(f"{path}: it is no OpenAPI document: `openapi: 3.x` or `swagger: '2.0'` is not in it")
     if not isinstance(data.get("paths"), dict) or not data["paths"]:
@@ -39,19 +39,19 @@ def read_document(path: Path) -> dict[str, Any]:
     return data
 
 
-def read_api(path: Path, *, personal: Personal, seed: int) -> Api:
+def read_api(path: Path, *, personal: PersonalDataMasker, seed: int) -> Api:
     """The service of a document. `seed`: of the values that are drawn. Raises ValueError: it cannot be used; the line
     names the file."""
     data = read_document(path)
     schemas = Schemas(data, str(path), personal, Dice(seed))
-    info = _mapping(data.get("info"))
-    api = Api(personal.text(str(info.get("title") or path.stem)), "service.test", "http", lacking=schemas.lacking)
+    info = _mapping_or_empty(data.get("info"))
+    api = Api(personal.mask_text(str(info.get("title") or path.stem)), "service.test", "http", lacking=schemas.lacking)
     _read_address(api, data)
     open_ = _read_auth(api, data, schemas)
     location = "paths"
     try:
         for template, item in data["paths"].items():
-            item = _mapping(schemas.at(item))
+            item = _mapping_or_empty(schemas.resolve_reference(item))
             for method in METHODS:
                 location = f"{method.upper()} {template}"
                 if isinstance(operation_data := item.get(method), dict):
@@ -66,27 +66,27 @@ def read_api(path: Path, *, personal: Personal, seed: int) -> Api:
                     api.operations.append(operation)
         location = "its collections"
         assign_verbs(api.operations)
-        api.add_state()
+        api.add_collections()
     except (TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"{path}: {location}: not as OpenAPI has it ({error})") from None
     if not api.operations:
         raise ValueError(f"{path}: its paths have no operations, such as get or post")
     for key in ("webhooks", "x-webhooks"):
         if data.get(key):
-            api.lacking.append(f"{key}: the stand-in calls nobody")
+            api.lacking.append(f"{key}: the fake calls nobody")
     return api
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def _mapping_or_empty(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _read_address(api: Api, data: dict[str, Any]) -> None:
     servers = data.get("servers")
-    first = _mapping(servers[0]) if isinstance(servers, list) and servers else {}
+    first = _mapping_or_empty(servers[0]) if isinstance(servers, list) and servers else {}
     url = str(first.get("url") or f"//{data.get('host') or ''}{data.get('basePath') or ''}")
-    for name, variable in _mapping(first.get("variables")).items():
-        url = url.replace(f"{{{name}}}", str(_mapping(variable).get("default")))
+    for name, variable in _mapping_or_empty(first.get("variables")).items():
+        url = url.replace(f"{{{name}}}", str(_mapping_or_empty(variable).get("default")))
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -104,9 +104,9 @@ def _read_address(api: Api, data: dict[str, Any]) -> None:
 
 def _read_auth(api: Api, data: dict[str, Any], schemas: Schemas) -> bool:
     """Notes where credentials stand. Returns True if an operation needs none unless it says so."""
-    schemes = _mapping(_mapping(data.get("components")).get("securitySchemes"))
-    for name, scheme_data in (_mapping(data.get("securityDefinitions")) | schemes).items():
-        scheme = _mapping(schemas.at(scheme_data))
+    schemes = _mapping_or_empty(_mapping_or_empty(data.get("components")).get("securitySchemes"))
+    for name, scheme_data in (_mapping_or_empty(data.get("securityDefinitions")) | schemes).items():
+        scheme = _mapping_or_empty(schemas.resolve_reference(scheme_data))
         kind, key = str(scheme.get("type")), str(scheme.get("name"))
         if kind == "mutualTLS":
             api.lacking.append(f"auth: {name}: certificates of clients are not asked for")
@@ -125,9 +125,9 @@ def _read_operation(
 ) -> Operation:
     location = f"{method.upper()} {template}"
     path_words = re.sub(r"\W+", "_", re.sub(r"\{([^}]*)\}", r"by_\1", template)).strip("_")
-    tool = schemas.personal.text(str(operation_data.get("operationId") or f"{method}_{path_words}"))
+    tool = schemas.personal.mask_text(str(operation_data.get("operationId") or f"{method}_{path_words}"))
     description = str(operation_data.get("summary") or operation_data.get("description") or location)
-    operation = Operation(tool, schemas.personal.text(" ".join(description.split())), template, method.upper())
+    operation = Operation(tool, schemas.personal.mask_text(" ".join(description.split())), template, method.upper())
     snake = re.sub(r"\W", "_", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", tool)).lower()
     operation.writes = method not in ("get", "head", "options") and not (method == "post" and READS.match(snake))
     operation.idempotent = operation.writes and method in ("put", "delete")
@@ -135,7 +135,7 @@ def _read_operation(
         schemas.lacking.append(f"{location}: by its name it only reads: that is guessed")
     parameters = {}
     for parameter in [*shared, *(operation_data.get("parameters") or ())]:
-        parameter = _mapping(schemas.at(parameter))
+        parameter = _mapping_or_empty(schemas.resolve_reference(parameter))
         # By place and name: an operation's own parameter replaces the shared one.
         parameters[str(parameter.get("in")), str(parameter.get("name"))] = parameter
     # Some documents name a parameter in the path alone.
@@ -143,9 +143,9 @@ def _read_operation(
         parameters.setdefault(("path", name), {"in": "path", "name": name})
     for (parameter_in, name), parameter in parameters.items():
         _add_parameter(schemas, operation, parameter_in, name, parameter)
-    if isinstance(body := schemas.at(operation_data.get("requestBody")), dict):
-        _add_body(schemas, operation, body)
-    _add_reply(schemas, operation, _mapping(operation_data.get("responses")), location)
+    if isinstance(body := schemas.resolve_reference(operation_data.get("requestBody")), dict):
+        _add_body_parameters(schemas, operation, body)
+    _add_reply(schemas, operation, _mapping_or_empty(operation_data.get("responses")), location)
     if operation_data.get("callbacks"):
         schemas.lacking.append(f"{location}: its callbacks are not made")
     return operation
@@ -155,64 +155,66 @@ def _add_parameter(
     schemas: Schemas, operation: Operation, parameter_in: str, name: str, parameter: dict[str, Any]
 ) -> None:
     location = f"{operation.method} {operation.path}"
-    content: list[Any] = [*_mapping(parameter.get("content")).values(), None]
-    given_schema = parameter.get("schema") or _mapping(content[0]).get(
+    content: list[Any] = [*_mapping_or_empty(parameter.get("content")).values(), None]
+    given_schema = parameter.get("schema") or _mapping_or_empty(content[0]).get(
         "schema"
     )  # Swagger 2 has the schema's keys beside the name
     plain = {k: v for k, v in parameter.items() if k not in ("in", "name", "required")}
-    schema = schemas.whole(given_schema if given_schema is not None else plain, location)
+    schema = schemas.flatten_schema(given_schema if given_schema is not None else plain, location)
     if "description" in parameter:
-        schema["description"] = schemas.personal.text(str(parameter["description"]))
+        schema["description"] = schemas.personal.mask_text(str(parameter["description"]))
     sample = find_example(parameter)
     is_example = sample is not NONE
-    sample = schemas.masked(sample, name) if is_example else schemas.sample(schema, name, reply=False)
+    sample = schemas.mask_example(sample, name) if is_example else schemas.make_sample(schema, name, reply=False)
     required = bool(parameter.get("required")) or parameter_in == "path"
     if parameter_in == "body":
-        _add_fields(operation, schema, sample, required=required, shown=is_example)
+        _add_body_fields(operation, schema, sample, required=required, shown=is_example)
     elif parameter_in in ("path", "query", "formData") or (parameter_in == "header" and name.lower() not in LEFT_OUT):
-        operation.add("body" if parameter_in == "formData" else parameter_in, name, schema, sample, required=required)
+        operation.add_parameter(
+            "body" if parameter_in == "formData" else parameter_in, name, schema, sample, required=required
+        )
     elif parameter_in == "cookie":
         schemas.lacking.append(f"{location}: the cookie {name} is no parameter of the tool")
 
 
-def _choose_medium(content: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _choose_media_type(content: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The JSON of several media, else a form, else the first."""
     json_ = [medium_type for medium_type in content if re.match(r"application/(.*\+)?json|\*/\*", medium_type)]
     kind = next(
         iter([*json_, *(medium_type for medium_type in content if medium_type.startswith(FORMS)), *content]), ""
     )
-    return kind, _mapping(content.get(kind))
+    return kind, _mapping_or_empty(content.get(kind))
 
 
-def _add_body(schemas: Schemas, operation: Operation, body: dict[str, Any]) -> None:
-    kind, medium = _choose_medium(_mapping(body.get("content")))
+def _add_body_parameters(schemas: Schemas, operation: Operation, body: dict[str, Any]) -> None:
+    kind, medium = _choose_media_type(_mapping_or_empty(body.get("content")))
     location = f"{operation.method} {operation.path}"
     if kind and "json" not in kind and not kind.startswith((*FORMS, "*/*")):
-        schemas.lacking.append(f"{location}: its body is {kind[:60]}, which the stand-in does not read")
+        schemas.lacking.append(f"{location}: its body is {kind[:60]}, which the fake does not read")
         return
-    schema = schemas.whole(medium.get("schema"), location)
+    schema = schemas.flatten_schema(medium.get("schema"), location)
     sample = find_example(medium)
     is_example = sample is not NONE
-    sample = schemas.masked(sample, "body") if is_example else schemas.sample(schema, "body", reply=False)
-    _add_fields(operation, schema, sample, required=bool(body.get("required")), shown=is_example)
+    sample = schemas.mask_example(sample, "body") if is_example else schemas.make_sample(schema, "body", reply=False)
+    _add_body_fields(operation, schema, sample, required=bool(body.get("required")), shown=is_example)
 
 
-def _add_fields(operation: Operation, schema: dict[str, Any], sample: Any, *, required: bool, shown: bool) -> None:
+def _add_body_fields(operation: Operation, schema: dict[str, Any], sample: Any, *, required: bool, shown: bool) -> None:
     """Adds the fields of a body, or the body if it is no object. `shown`: the sample is an example of the document's;
     of another one, what is optional is left out."""
     properties = schema.get("properties")
     if not isinstance(properties, dict) or not properties:
         if schema or sample is not None:
-            operation.add("body", "", schema, sample, required=required)
+            operation.add_parameter("body", "", schema, sample, required=required)
         return
-    needs, sample_fields = set(schema.get("required") or ()), _mapping(sample)
+    needs, sample_fields = set(schema.get("required") or ()), _mapping_or_empty(sample)
     sampled = {
         name for name, field_schema in properties.items() if name in needs or find_example(field_schema) is not NONE
     } or {*properties}
     for name, field_schema in properties.items():
         if not field_schema.get("readOnly"):
             value = sample_fields.get(name) if name in sampled or shown else None
-            operation.add("body", name, field_schema, value, required=name in needs)
+            operation.add_parameter("body", name, field_schema, value, required=name in needs)
 
 
 def _add_reply(schemas: Schemas, operation: Operation, responses: dict[str, Any], location: str) -> None:
@@ -220,28 +222,28 @@ def _add_reply(schemas: Schemas, operation: Operation, responses: dict[str, Any]
         str(status_code) for status_code in responses if re.fullmatch(r"2\d\d|2XX", str(status_code), re.IGNORECASE)
     )
     code = next(iter([*codes, *(["default"] if "default" in responses else [])]), "")
-    response = _mapping(schemas.at(responses.get(code)))
+    response = _mapping_or_empty(schemas.resolve_reference(responses.get(code)))
     operation.status = int(code) if code.isdigit() else 200
     if response.get("links"):
         schemas.lacking.append(f"{location}: the links of its reply are not followed")
     if not code:
         schemas.lacking.append(f"{location}: no response that is a success is described")
-    kind, medium = _choose_medium(_mapping(response.get("content")))
-    examples = _mapping(response.get("examples"))
+    kind, medium = _choose_media_type(_mapping_or_empty(response.get("content")))
+    examples = _mapping_or_empty(response.get("examples"))
     if "schema" in response:  # Swagger 2
         kind, medium = "application/json", {"schema": response["schema"]}
         if examples:
-            medium["example"] = _choose_medium(examples)[1] or next(iter(examples.values()))
+            medium["example"] = _choose_media_type(examples)[1] or next(iter(examples.values()))
     if kind and not re.match(r"application/(.*\+)?json|\*/\*", kind):
-        schemas.lacking.append(f"{location}: its reply is {kind[:60]}; the stand-in gives JSON")
+        schemas.lacking.append(f"{location}: its reply is {kind[:60]}; the fake gives JSON")
     if (example := find_example(medium)) is not NONE:
-        operation.reply = schemas.masked(example, _dice_name(operation))
+        operation.reply = schemas.mask_example(example, _make_seed_name(operation))
     elif medium:
-        operation.reply = schemas.sample(
-            schemas.whole(medium.get("schema"), location), _dice_name(operation), reply=True
+        operation.reply = schemas.make_sample(
+            schemas.flatten_schema(medium.get("schema"), location), _make_seed_name(operation), reply=True
         )
 
 
-def _dice_name(operation: Operation) -> str:
+def _make_seed_name(operation: Operation) -> str:
     """The name under which the values of an operation's reply are drawn."""
     return operation.path.replace(".", "_")

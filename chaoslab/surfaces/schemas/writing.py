@@ -1,22 +1,22 @@
-"""Writes a service that is known by its schema as a project: scenarios, a module of stand-ins, and what they know."""
+"""Writes a service that is known by its schema as a project: scenarios, a module of fakes, and what they know."""
 
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from chaoslab.scenarios.spec import make_name
-from chaoslab.scenarios.writing import render_text
+from chaoslab.scenarios.spec import make_scenario_name
+from chaoslab.scenarios.writing import render_scenario_text
 from chaoslab.surfaces.projects import (
     MODULE,
-    Personal,
+    PersonalDataMasker,
     Project,
-    function_names,
+    name_tool_functions,
     render_function,
     render_module,
     render_signature,
 )
-from chaoslab.surfaces.schemas._operations import MADE, ONE, Api, Operation, find_inner
+from chaoslab.surfaces.schemas._operations import MADE, ONE, Api, Operation, find_item_in_reply
 
 KNOWN, STEPS_MAX, OVER_HTTP = "service.json", 12, "over_http"
 PROMPT_MAX = 19_000
@@ -25,7 +25,7 @@ FAULTS = ("server_error", "lost_reply", "rate_limit")
 RANK = {"list": 0, "create": 1, "read": 2, "update": 3, "replace": 4, "do": 5, "remove": 6}
 _TAKEN = {"AGENT", "Path", "Service", "lab", "service", "app", "state", "globals", "locals"}
 HEAD = '''\
-"""A stand-in for {name}, made of its schema. What it knows and holds is in service.json."""
+"""A fake for {name}, made of its schema. What it knows and holds is in service.json."""
 
 from pathlib import Path
 
@@ -41,32 +41,32 @@ state = service.state
 COMMENT = """\
 # Of the schema of {name}.
 # `chaoslab test` runs it with the calls of the prompt; name your own agent in stand_ins.py, and word its prompt.
-# The stand-in keeps what is created, changed and removed. What an operation does to other things, no schema tells.
+# The fake keeps what is created, changed and removed. What an operation does to other things, no schema tells.
 """
 UNKNOWABLE = """\
 # Nothing tells whether {name} was done (no Idempotency-Key, no list), so lost_reply would leave any agent in doubt.
 """
 
 
-def build_project(api: Api, *, most: int, personal: Personal) -> Project:
+def build_project(api: Api, *, most: int, personal: PersonalDataMasker) -> Project:
     """The project of a service. `most`: scenario files at most, one for each part of its paths."""
     project = Project(lacking=api.lacking)
-    names = function_names([operation.tool for operation in api.operations], _TAKEN)
+    names = name_tool_functions([operation.tool for operation in api.operations], _TAKEN)
     # Two operations of one name: tools of a module need one each.
     while len(names) < len(api.operations):  # two operations of one name
         for number, operation in enumerate(api.operations):
             if operation.tool in {earlier.tool for earlier in api.operations[:number]}:
                 operation.tool = f"{operation.tool}_2"
-        names = function_names([operation.tool for operation in api.operations], _TAKEN)
+        names = name_tool_functions([operation.tool for operation in api.operations], _TAKEN)
     named = {names[operation.tool]: operation for operation in api.operations}
     parts: dict[str, dict[str, Operation]] = {}
     for name, operation in named.items():
-        parts.setdefault(_group_name(operation.path), {})[name] = operation
+        parts.setdefault(_make_scenario_name(operation.path), {})[name] = operation
     scenarios: dict[str, dict[str, Any]] = {}
     for group, group_operations in [*parts.items()][:most]:
         # Its function would take another's place in the module.
         name = group if group not in (OVER_HTTP, *_TAKEN, *named) else f"{group}_calls"
-        steps = _make_steps(api, group_operations, project.lacking, group)
+        steps = _make_scenario_steps(api, group_operations, project.lacking, group)
         if not steps["steps"]:  # no call is short enough
             continue
         scenarios[name] = steps
@@ -84,22 +84,23 @@ def build_project(api: Api, *, most: int, personal: Personal) -> Project:
     for name in scenarios:
         tools = "None" if name == OVER_HTTP else "globals()"
         texts.append(f"def {name}():\n    return service.begin({name!r}, AGENT, {tools})\n")
-    project.files[f"{MODULE}.py"] = render_module(HEAD.format(name=_one_line(api.name)), texts)
+    project.files[f"{MODULE}.py"] = render_module(HEAD.format(name=_to_one_line(api.name)), texts)
     project.files[KNOWN] = json.dumps({
         "name": api.name, "host": api.host, "scheme": api.scheme, "base": api.base, "protocol": api.protocol,
-        "auth": api.auth, "operations": {name: entry.said for name, entry in named.items()}, "holds": api.holds,
+        "auth": api.auth, "operations": {name: entry.fake_specification for name, entry in named.items()},
+        "holds": api.holds,
         "scenarios": scenarios,
     }, indent=1, ensure_ascii=False) + "\n"  # fmt: skip
-    project.masked = personal.counts
+    project.masked = personal.masked_counts
     return project
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     # What would end the docstring that it stands in, or its line.
     return re.sub(r'[\x00-\x1f\x7f-\x9f\u2028\u2029"\\]', " ", text)[:80].strip() or "a service"
 
 
-def _group_name(path: str) -> str:
+def _make_scenario_name(path: str) -> str:
     """The part of the paths that an operation belongs to, as the name of a scenario."""
     # Parts such as /api/v1 say nothing.
     fixed = [segment for segment in path.split("/") if not re.fullmatch(r"|\{.*|api|v\d+", segment)]
@@ -116,10 +117,12 @@ def _render_function(name: str, operation: Operation) -> str:
     )
 
 
-def _make_steps(api: Api, group_operations: Mapping[str, Operation], lacking: list[str], group: str) -> dict[str, Any]:
+def _make_scenario_steps(
+    api: Api, group_operations: Mapping[str, Operation], lacking: list[str], group: str
+) -> dict[str, Any]:
     """The calls of a scenario, each operation once: what is made is read, changed and removed again."""
 
-    def order(pair: tuple[str, Operation]) -> tuple[bool, int, int]:
+    def make_sort_key(pair: tuple[str, Operation]) -> tuple[bool, int, int]:
         depth, removes = pair[1].path.count("{") - (pair[1].does in ONE), pair[1].does == "remove"
         # Removed last, and what is within something before it.
         return removes, -depth if removes else depth, RANK[pair[1].does]
@@ -127,7 +130,7 @@ def _make_steps(api: Api, group_operations: Mapping[str, Operation], lacking: li
     steps, spelt, length = list[dict[str, Any]](), list[str](), 0
     created: dict[str, str] = {}
     path_values: dict[str, Any] = {}
-    chosen = sorted(group_operations.items(), key=order)
+    chosen = sorted(group_operations.items(), key=make_sort_key)
     for name, operation in chosen[:STEPS_MAX]:
         arguments = {}
         for parameter, (location, wire) in operation.places.items():
@@ -138,28 +141,28 @@ def _make_steps(api: Api, group_operations: Mapping[str, Operation], lacking: li
                 arguments[parameter] = value
             elif parameter == "idempotency_key":
                 arguments[parameter] = f"{name} 1"
-        call = f"{name}({', '.join(f'{key}={_render_value(value)}' for key, value in arguments.items())})"
+        call = f"{name}({', '.join(f'{key}={_render_argument(value)}' for key, value in arguments.items())})"
         if (length := length + len(call)) > PROMPT_MAX:
             # It is left out, and the next ones may have room.
             length -= len(call)
             lacking.append(
-                f"{operation.method} {operation.path}: its example is too long for a scenario; it has a stand-in"
+                f"{operation.method} {operation.path}: its example is too long for a scenario; it has a fake"
             )
             continue
         id_ = api.holds[operation.of]["id"] if operation.does == "create" else ""
         # A reply without a form is the item itself.
-        if id_ and (operation.reply == {} or id_ in find_inner(operation.reply, id_)):
+        if id_ and (operation.reply == {} or id_ in find_item_in_reply(operation.reply, id_)):
             created[operation.of] = name
         elif id_:
             lacking.append(f"{operation.method} {operation.path}: its reply does not tell the id of what it made")
         steps.append({"call": name, "arguments": arguments})
         spelt.append(call)
     if len(chosen) > STEPS_MAX:
-        lacking.append(f"{group}: {len(chosen) - STEPS_MAX} operations are in no scenario; they have stand-ins")
+        lacking.append(f"{group}: {len(chosen) - STEPS_MAX} operations are in no scenario; they have fakes")
     return {"prompt": "Call one after the other: " + "; ".join(spelt) + ".", "steps": steps}
 
 
-def _render_value(value: Any) -> str:
+def _render_argument(value: Any) -> str:
     is_made = isinstance(value, dict) and MADE in value
     return f"<the id from {value[MADE]}>" if is_made else json.dumps(value, ensure_ascii=False)
 
@@ -179,7 +182,7 @@ def _choose_id(api: Api, path: str, name: str, created: Mapping[str, str], sampl
     )
 
 
-def _can_find_out(operation: Operation, operations: Mapping[str, Operation]) -> bool:
+def _can_verify_or_repeat(operation: Operation, operations: Mapping[str, Operation]) -> bool:
     """True if a client can find out whether a call without a reply was done, or may repeat it."""
     listed = any(candidate.does == "list" and candidate.of == operation.of for candidate in operations.values())
     return operation.idempotent or "idempotency_key" in operation.places or (operation.does == "create" and listed)
@@ -194,7 +197,9 @@ def _render_scenario(api: Api, name: str, entry: Mapping[str, Any], operations: 
     single = [
         function_name for function_name in used if function_name in writes and not operations[function_name].idempotent
     ]
-    lost = next((function_name for function_name in writes if _can_find_out(operations[function_name], operations)), "")
+    lost = next(
+        (function_name for function_name in writes if _can_verify_or_repeat(operations[function_name], operations)), ""
+    )
     doubtful = "" if lost or not writes else writes[0]
     read = next((function_name for function_name in calls if function_name not in writes), "")
     hits = [
@@ -203,7 +208,7 @@ def _render_scenario(api: Api, name: str, entry: Mapping[str, Any], operations: 
         if function_name
     ]
     data: dict[str, Any] = {
-        "name": f"{make_name(api.name)} over HTTP" if http else name.replace("_", " "),
+        "name": f"{make_scenario_name(api.name)} over HTTP" if http else name.replace("_", " "),
         "fresh": f"{MODULE}:{name}",
     }
     if http:
@@ -218,7 +223,12 @@ def _render_scenario(api: Api, name: str, entry: Mapping[str, Any], operations: 
         "state": f"{MODULE}:state",
         "prompt": entry["prompt"],
         "faults": [
-            {"fault": fault, "target": api.host, "tool": _request_tool(api, operations[function_name]), "max_times": 1}
+            {
+                "fault": fault,
+                "target": api.host,
+                "tool": _make_tool_pattern(api, operations[function_name]),
+                "max_times": 1,
+            }
             if http
             else {"fault": fault, "target": function_name, "calls": [1]}
             for fault, function_name in hits
@@ -229,21 +239,21 @@ def _render_scenario(api: Api, name: str, entry: Mapping[str, Any], operations: 
     if data.get("idempotent"):
         # What may be repeated is no harm if it is done twice.
         data["expect"] = [{"no_duplicate_effects": {"effect": function_name}} for function_name in single]
-    comment = COMMENT.format(name=_one_line(api.name)) + (UNKNOWABLE.format(name=doubtful) if doubtful else "")
+    comment = COMMENT.format(name=_to_one_line(api.name)) + (UNKNOWABLE.format(name=doubtful) if doubtful else "")
     if http:
         address = f"{api.scheme}://{api.host}{api.base}{'/mcp' if api.protocol == 'mcp' else ''}"
         comment += f"# It answers at {address}, whatever client asks.\n"
-    return comment + render_text({k: v for k, v in data.items() if v}, ".yaml")
+    return comment + render_scenario_text({k: v for k, v in data.items() if v}, ".yaml")
 
 
-def _request_tool(api: Api, operation: Operation) -> str:
+def _make_tool_pattern(api: Api, operation: Operation) -> str:
     """The tool of a request, as a fault selects it."""
     return (
         f"{operation.method} {api.base}{re.sub(r'{.*?}', '*', operation.path)}" if operation.method else operation.tool
     )
 
 
-def describe_api(api: Api) -> list[str]:
+def describe_operation_counts(api: Api) -> list[str]:
     """The count of what was found, in a line."""
     writes, keeps = (
         sum(operation.writes for operation in api.operations),

@@ -1,7 +1,6 @@
 """One run as its page shows it, from its logs as they are written: read in parts and judged trial by trial, so that a
 run of any length is begun to be shown at once."""
 
-import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 from chaoslab.analysis.measures.incidents import Incident, Traits, find_incidents
 from chaoslab.analysis.verdict.guard import run_guarded
-from chaoslab.analysis.verdict.judge import judge_all
+from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import Clock, system
@@ -33,12 +32,20 @@ from chaoslab.core.events import (
     Usage,
 )
 from chaoslab.record.follow import Follower
-from chaoslab.record.held import is_written
+from chaoslab.record.held import has_live_writer
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.rulings import FILE, Rulings
 from chaoslab.record.spoken import KeptReplies
-from chaoslab.record.steering import CHANCES, NOTHING, PAUSED, RunSteering, list_planned, of_gateway, of_lab
+from chaoslab.record.steering import (
+    CHANCES,
+    NOTHING,
+    PAUSED,
+    RunSteering,
+    is_gateway_run,
+    is_lab_run,
+    list_injection_names,
+)
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.explored import MAP
 from chaoslab.reports.text import make_one_line
@@ -102,7 +109,7 @@ class _Open:
     quiet: int = 0
 
 
-class _PulledLevers(NamedTuple):
+class _ControlState(NamedTuple):
     """The levers that somebody has pulled in a run's folder. `manager`: the proxy manager is paused. `gateway`: there
     is a gateway that has levers."""
 
@@ -111,12 +118,12 @@ class _PulledLevers(NamedTuple):
     gateway: bool = False
 
     @classmethod
-    def build(cls, folder: Path) -> "_PulledLevers":
+    def read(cls, folder: Path) -> "_ControlState":
         return cls(RunSteering.read(folder), (folder / PAUSED).exists(), (folder / GATEWAY).exists())
 
 
 class WatchedRun:
-    """A run's state. `look` is for one thread, and all else for any."""
+    """A run's state. `poll_all_runs` is for one thread, and all else for any."""
 
     def __init__(self, folder: Path, name: str = "", *, clock: Clock = system) -> None:
         self.folder, self.name, self._clock = folder, name or folder.name, clock
@@ -125,16 +132,16 @@ class WatchedRun:
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.asked_s = clock.monotonic()
         """The moment at which somebody last asked for it."""
-        self._begin()
-        self._state = self._told()
+        self._reset_state()
+        self._state = self._build_state()
 
-    def _begin(self) -> None:
+    def _reset_state(self) -> None:
         self._follower = Follower(self.folder)
         self.rows: dict[str, TrialLine] = {}
         self.started: RunStarted | None = None
         self.finished: RunFinished | None = None
         self.running, self.whole = False, False
-        self._pulled = _PulledLevers()
+        self._pulled = _ControlState()
         self.scenario = self.ruling = ""
         self._began: Record | None = None
         self._open: dict[str, _Open] = {}
@@ -155,16 +162,16 @@ class WatchedRun:
         self._ruled = (-1, -1.0)
         self._gone = ""
 
-    def look(self) -> bool:
+    def poll_all_runs(self) -> bool:
         """Reads the next part of the logs. Returns True if there may be more at once."""
         before = self._version
-        has_more = self._look()
+        has_more = self._read_next_records()
         # One state for each version, whoever asks.
         if self._version != before:
-            self._state = self._told()
+            self._state = self._build_state()
         return has_more
 
-    def state(self) -> dict[str, Any]:
+    def get_state(self) -> dict[str, Any]:
         """All but the rows after the last look, as plain data."""
         return self._state
 
@@ -174,41 +181,41 @@ class WatchedRun:
         a page that had that one would never get the state that belongs to it."""
         return int(self._state["version"])
 
-    def _look(self) -> bool:
+    def _read_next_records(self) -> bool:
         if self._gone:
             return False
         try:
             # A folder that was replaced has other logs: what was read of the former ones would be mixed with them.
-            if moved := self._follower.moved():
+            if moved := self._follower.describe_log_loss():
                 folder_exists = self.folder.is_dir()
-                self.note(f"{moved}: {'it is read anew' if folder_exists else 'this is what was read of it'}")
+                self.add_note(f"{moved}: {'it is read anew' if folder_exists else 'this is what was read of it'}")
                 self._follower.close()
                 if not folder_exists:
                     self._gone, self.running = moved, False
                     return False
-                self._begin()
-            records = self._follower.new(PART)
-            running = is_written(self.folder)
+                self._reset_state()
+            records = self._follower.read_new_records(PART)
+            running = has_live_writer(self.folder)
         except OSError as error:
             if self._gone != (reason := f"{error.filename or self.folder} cannot be read: {error.strerror or error}"):
                 self._gone, self.running = reason, False
-                self.note(reason)
+                self.add_note(reason)
             return False
         self._read_rulings()
-        fresh = self._take(records)
+        fresh = self._count_records(records)
         if self.whole == self._follower.more:
             self.whole, self._version = not self.whole, self._version + 1
         if running != self.running:
             self.running, self._version = running, self._version + 1
         # Levers of a run that is over do nothing.
-        if self._pulled != (pulled := _PulledLevers.build(self.folder) if running else _PulledLevers()):
+        if self._pulled != (pulled := _ControlState.read(self.folder) if running else _ControlState()):
             self._pulled, self._version = pulled, self._version + 1
-        self._judge_settled(fresh)
+        self._judge_ended_trials(fresh)
         self._version += bool(records)
-        self._rate()
+        self._sample_counts()
         return self._follower.more
 
-    def note(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """A line for the reader of the page."""
         self.notes.append(make_one_line(text, 2 * TEXT))
         self._version += 1
@@ -216,7 +223,7 @@ class WatchedRun:
     def close(self) -> None:
         self._follower.close()
 
-    def _take(self, records: Sequence[Record]) -> set[str]:
+    def _count_records(self, records: Sequence[Record]) -> set[str]:
         """Counts the events; returns the trials that they are of."""
         fresh: set[str] = set()
         open_trial, last = None, None
@@ -236,7 +243,7 @@ class WatchedRun:
         self._ended += kind_counts[PromptFinished]
         for kind, record in zip(kinds, records, strict=True):
             if kind in COUNTED:
-                self._count(kind, record)
+                self._count_event(kind, record)
         if records:
             self._last_t = records[-1].t
             # Backwards: the latest call is what goes on now.
@@ -247,7 +254,7 @@ class WatchedRun:
                 self._now = f"{at.target}.{at.tool}"
         return fresh
 
-    def _count(self, kind: type[Event], record: Record) -> None:
+    def _count_event(self, kind: type[Event], record: Record) -> None:
         event: Any = record.event
         if kind is PromptFinished and record.trial is not None:
             self._open[record.trial].ended = True
@@ -262,16 +269,16 @@ class WatchedRun:
         elif kind is RunFinished:
             self.finished = event
         elif kind is LabWarning:
-            self.note(event.message)
+            self.add_note(event.message)
         elif kind is FaultsOff:
             if event.injections != self._off:
                 self._off = [*event.injections]
-                self.note(f"{event.said}, from {record.trial} on")
+                self.add_note(f"{event.said}, from {record.trial} on")
         elif kind is ChanceSet:
             self._chances[event.setting] = event.chance
-            self.note(f"{event.said}, from {record.trial} on")
+            self.add_note(f"{event.said}, from {record.trial} on")
 
-    def _judge_settled(self, fresh: set[str]) -> None:
+    def _judge_ended_trials(self, fresh: set[str]) -> None:
         """Judges the trials of which nothing more comes, and lets go of those before the latest."""
         to_judge = []
         for key, open_trial in self._open.items():
@@ -291,59 +298,69 @@ class WatchedRun:
             to_judge += rest
         remaining = iter(to_judge)
         while batch := list(islice(remaining, BATCH)):
-            reason = run_guarded(lambda batch=batch: self._judge(batch), str)  # type: ignore[misc]
+            reason = run_guarded(lambda batch=batch: self._judge_trials(batch), str)  # type: ignore[misc]
             if reason:
-                self.note(f"{len(batch)} trials could not be judged: {reason}")
+                self.add_note(f"{len(batch)} trials could not be judged: {reason}")
         # After two quiet looks: a late event of a lane may come with the next.
         for key in [key for key, open_trial in self._open.items() if open_trial.judged and open_trial.quiet > 1]:
             del self._open[key]
 
-    def _judge(self, keys: list[str]) -> str:
+    def _judge_trials(self, keys: list[str]) -> str:
         records = [record for key in keys for record in self._open[key].records]
         if self._began is not None:
             records.append(self._began)
-        history = History(records, running=self.running, spoken=KeptReplies.read(self.folder).spoken)
-        ends: dict[str | None, PromptFinished] = {record.trial: event for record, event in history.of(PromptFinished)}
-        calls: Counter[str | None] = Counter(trial for trial, _, _, _ in history.made)
+        history = History(records, running=self.running, spoken=KeptReplies.read(self.folder).judge_opinions)
+        ends: dict[str | None, PromptFinished] = {
+            record.trial: event for record, event in history.find_events(PromptFinished)
+        }
+        calls: Counter[str | None] = Counter(trial for trial, _, _, _ in history.attempt_places)
         failed: Counter[str | None] = Counter(
-            record.trial for record, _, at in history.failed if at not in history.given_up
+            record.trial for record, _, at in history.failed_attempts if at not in history.given_up_attempts
         )
         faults_met: dict[str | None, dict[tuple[str, str], None]] = {}
-        for record, fault in history.of(FaultWitnessed):
+        for record, fault in history.find_events(FaultWitnessed):
             faults_met.setdefault(record.trial, {})[
                 make_one_line(fault.fault, NAME), make_one_line(fault.target, NAME)
             ] = None
-        trial_verdicts = judge_all(history)
+        trial_verdicts = judge_all_trials(history)
         repairs: dict[str, list[Incident]] = {}
         for incident in find_incidents(history, self._traits):
             repairs.setdefault(incident.trial, []).append(incident)
-        for record, started in history.of(PromptStarted):
+        for record, started in history.find_events(PromptStarted):
             if (trial := record.trial) is None or trial not in trial_verdicts:
                 continue
             verdict, end, trial_incidents = trial_verdicts[trial], ends.get(trial), repairs.get(trial, ())
             closed = [incident_closed.duration_s for incident_closed in trial_incidents if incident_closed.recovered]
-            self._put(TrialLine(
-                trial, make_one_line(started.prompt, TEXT), str(verdict.outcome),
-                str(self._standing.of(trial, str(verdict.outcome))), make_one_line(verdict.why, TEXT),
-                make_one_line(verdict.harm[0], TEXT) if verdict.harm else "", tuple(faults_met.get(trial, ())),
-                end.duration_s if end is not None and not math.isnan(end.duration_s) else None,
-                calls[trial], failed[trial], (len(trial_incidents), len(closed), sum(closed)),
-            ))  # fmt: skip
+            self._store_trial_row(
+                TrialLine(
+                    trial,
+                    make_one_line(started.prompt, TEXT),
+                    str(verdict.outcome),
+                    str(self._standing.get_standing(trial, str(verdict.outcome))),
+                    make_one_line(verdict.why, TEXT),
+                    make_one_line(verdict.harm[0], TEXT) if verdict.harm else "",
+                    tuple(faults_met.get(trial, ())),
+                    end.duration_s if end is not None else None,
+                    calls[trial],
+                    failed[trial],
+                    (len(trial_incidents), len(closed), sum(closed)),
+                )
+            )
         return ""
 
-    def _put(self, row: TrialLine) -> None:
+    def _store_trial_row(self, row: TrialLine) -> None:
         """Adds a row, or takes it in place of the trial's former one."""
         if (old := self.rows.get(row.trial)) is not None:
-            self._tally(old, -1)
+            self._add_row_to_totals(old, -1)
         self.rows[row.trial] = row
-        self._tally(row, 1)
+        self._add_row_to_totals(row, 1)
         if row.standing == Standing.WELL and not row.harm and old is None:
             self._calm.append(row.trial)
         # The oldest that ended well: those in trouble are what somebody looks for.
         if len(self.rows) > ROWS_MAX and self._calm:
             self.rows.pop(self._calm.popleft(), None)
 
-    def _tally(self, row: TrialLine, by: int) -> None:
+    def _add_row_to_totals(self, row: TrialLine, by: int) -> None:
         self._outcomes[row.outcome] += by
         self._standings[row.standing] += by
         number, recovered, seconds = row.incidents
@@ -379,17 +396,17 @@ class WatchedRun:
         if rulings is None:
             return
         self.scenario, self.ruling = rulings.scenario, str(rulings.state or "")
-        self._stand(Standings(rulings.by_trial))
+        self._apply_standing_rules(Standings(rulings.by_trial))
         self._version += 1
 
-    def _stand(self, standing: Standings) -> None:
+    def _apply_standing_rules(self, standing: Standings) -> None:
         """Takes other rules for what ended well."""
         self._standing = standing
         for row in [*self.rows.values()]:
-            if (now := str(standing.of(row.trial, row.outcome))) != row.standing:
-                self._put(row._replace(standing=now))
+            if (now := str(standing.get_standing(row.trial, row.outcome))) != row.standing:
+                self._store_trial_row(row._replace(standing=now))
 
-    def _rate(self) -> None:
+    def _sample_counts(self) -> None:
         """Notes where the counts stand now."""
         # A run that was over and goes on has no rate of the time between.
         if not self.running:
@@ -399,7 +416,7 @@ class WatchedRun:
         while now_s - self._past[0][0] > RATE_S:
             self._past.popleft()
 
-    def _told(self) -> dict[str, Any]:
+    def _build_state(self) -> dict[str, Any]:
         run, end, steering = self.started, self.finished, self._pulled.asked
         calls, faults, ended_count = self._calls, self._faults, self._ended
         trial_total = max(run.prompts if run else 0, ended_count)
@@ -407,11 +424,11 @@ class WatchedRun:
         # Two looks at one moment give no rate.
         if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:
             calls_s, faults_s, rate = ((self._past[-1][n] - self._past[0][n]) / since_s for n in (1, 2, 3))
-        limits = _find_budget(run.plan) if run else {}
+        limits = _get_budget_limits(run.plan) if run else {}
         state_text = self._gone or (end.reason if end else "running" if self.running else "not finished")
         read, bytes_total = (0, 0)
         with suppress(OSError):
-            read, bytes_total = self._follower.left()
+            read, bytes_total = self._follower.measure_progress()
         names = sorted({fault for fault, _ in self._cells})
         targets = sorted({target for _, target in self._cells})
         return {
@@ -445,7 +462,8 @@ class WatchedRun:
             "matrix": {
                 "targets": targets,
                 "rows": [
-                    {"fault": fault, "cells": [self._render_cell(fault, name) for name in targets]} for fault in names
+                    {"fault": fault, "cells": [self._build_map_cell(fault, name) for name in targets]}
+                    for fault in names
                 ],
             },
             "mttr_s": self._recovered_s / self._recovered if self._recovered else None,
@@ -456,43 +474,43 @@ class WatchedRun:
             "usd_max": limits.get("cost_usd") or None,
             "tokens_max": limits.get("tokens") or None,
             "map": (self.folder / MAP).is_file(),
-            **self._render_levers(),
-            "notes": [*self.notes, *self._cut()],
+            **self._build_controls_state(),
+            "notes": [*self.notes, *self._describe_cut_lines()],
         }
 
-    def _cut(self) -> Iterator[str]:
+    def _describe_cut_lines(self) -> Iterator[str]:
         for name, number in sorted(self._follower.cut.items()):
             yield f"{name}: {number} line{'s' if number > 1 else ''} could not be read"
 
-    def _render_cell(self, fault: str, target: str) -> dict[str, Any] | None:
+    def _build_map_cell(self, fault: str, target: str) -> dict[str, Any] | None:
         cell = self._cells.get((fault, target))
         if cell is None or not cell.trials:
             return None
         worst = next((str(outcome) for outcome in SEVERITY if cell.outcomes[str(outcome)] > 0), "")
         return {"trials": cell.trials, "judged": cell.judged, "bad": cell.bad, "worst": worst}
 
-    def _render_levers(self) -> dict[str, Any]:
+    def _build_controls_state(self) -> dict[str, Any]:
         """The levers of a run that goes on. `levers`: its own ("run"), those of its gateway, or none. `manager`: the
         proxy manager is paused; None if there is none. `chances`: those that may be set, by setting. `switches`: the
         faults of the plan, on or off."""
         run, (steering, manager, gateway) = self.started, self._pulled
         if run is None or not self.running:
             return {"levers": "", "chances": {}, "switches": [], "manager": None}
-        has_own = not of_gateway(run)
-        settings = {name: run.settings.get(name) for name in CHANCES} | self._chances if of_lab(run) else {}
+        has_own = not is_gateway_run(run)
+        settings = {name: run.settings.get(name) for name in CHANCES} | self._chances if is_lab_run(run) else {}
         return {
             "levers": "run" if has_own else "gateway" if gateway else "",
             "chances": {name: float(value) for name, value in settings.items() if isinstance(value, int | float)},
             "switches": [
                 {"name": fault_name, "on": fault_name not in steering.off}
                 # A gateway's faults are switched by its own levers.
-                for fault_name in list_planned(run)[: has_own * SWITCHES]
+                for fault_name in list_injection_names(run)[: has_own * SWITCHES]
             ],
-            "manager": manager if of_lab(run) else None,
+            "manager": manager if is_lab_run(run) else None,
         }
 
 
-def _find_budget(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+def _get_budget_limits(plan: Mapping[str, Any]) -> Mapping[str, Any]:
     """The limits of the plan's budget: `cost_usd` is the run's, `tokens` are a trial's; empty if it has none."""
     choices = (choice for injection in plan.get("injections", ()) for choice in injection.get("choices", ()))
     parameters = next((choice.get("params") for choice in choices if choice["fault"] == "budget"), None)

@@ -13,14 +13,12 @@ from typing import Any
 # The list's lines need it: a thread of the lowest priority that imports holds up everything else for long.
 from chaoslab.analysis.measures import run_report  # noqa: F401
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.jsonable import line
+from chaoslab.base.jsonable import to_one_line
 from chaoslab.campaigns.journal import FILE as JOURNAL
 from chaoslab.record import runs
-from chaoslab.record.held import is_written
+from chaoslab.record.held import has_live_writer
 from chaoslab.record.steering import FILE as STEERING
 from chaoslab.reports import runs as lines
-from chaoslab.reports.page import rate_text
-from chaoslab.reports.trials import format_counts
 from chaoslab.surfaces.ui._watched import WatchedRun
 
 LOOK_S, LIST_S, KEPT_S = 0.1, 1.0, 60.0
@@ -45,7 +43,7 @@ class ListedRun:
     signature: Signature = ()
 
 
-class Reader:
+class RunsReader:
     """The runs of a folder. `version` counts the changes of the list."""
 
     def __init__(self, logs: Path, *, clock: Clock = system) -> None:
@@ -60,8 +58,8 @@ class Reader:
         self._stopped, self._asked = False, threading.Event()
         """Set when the runs are to be looked at now."""
         self._threads = [
-            threading.Thread(target=self._work, args=(work,), name=work.__name__, daemon=True)
-            for work in (self.follow, self.read_line)
+            threading.Thread(target=self._loop_until_stopped, args=(work,), name=work.__name__, daemon=True)
+            for work in (self.poll_watched_runs, self.read_next_changed_row)
         ]
         self._folders: dict[str, Path] = {}
         self._due: dict[str, None] = {}
@@ -75,41 +73,41 @@ class Reader:
         self._held: Signature = ()
         self._looked_s = -LIST_S
 
-    def run(self, name: str) -> WatchedRun:
+    def get_or_watch_run(self, name: str) -> WatchedRun:
         """The run of this name: that of its folder, behind its campaign's and a colon if one made it. Raises
         LookupError: there is no such run."""
         with self._lock:
             # Within the lock, since two pages may ask for one run.
             if name not in self._watched:
-                folder = self._folders.get(name) or find_folders(self.logs).get(name)
+                folder = self._folders.get(name) or find_run_folders(self.logs).get(name)
                 if folder is None:
-                    raise LookupError(f"there is no run {line(name, NAME)} in {self.logs}")
+                    raise LookupError(f"there is no run {to_one_line(name, NAME)} in {self.logs}")
                 self._watched[name] = WatchedRun(folder, name, clock=self._clock)
                 self._asked.set()
             watched_run = self._watched[name]
             watched_run.asked_s = self._clock.monotonic()
             return watched_run
 
-    def folder(self, name: str) -> Path:
+    def get_run_folder(self, name: str) -> Path:
         """The folder of this name, as `run`."""
-        return self.run(name).folder
+        return self.get_or_watch_run(name).folder
 
     # A copy, since the other thread adds to it.
-    def since(self, version: int) -> list[dict[str, Any]]:
+    def list_run_rows_since(self, version: int) -> list[dict[str, Any]]:
         """The rows of the list that are newer than this version."""
         return [listed_run.row for listed_run in [*self.listed.values()] if listed_run.version > version]
 
-    def look(self) -> bool:
+    def poll_all_runs(self) -> bool:
         """One look at all. Returns True if there may be more to read at once."""
-        has_more = self.follow()
-        return self.read_line() or has_more
+        has_more = self.poll_watched_runs()
+        return self.read_next_changed_row() or has_more
 
-    def follow(self) -> bool:
+    def poll_watched_runs(self) -> bool:
         """Looks for new runs, and reads the next part of each that is watched. Returns True if there may be more."""
         now_s = self._clock.monotonic()
         if now_s - self._looked_s >= LIST_S:
             self._looked_s = now_s
-            self._find()
+            self._update_run_list()
         with self._lock:
             for name, watched_run in [*self._watched.items()]:
                 if not watched_run.running and now_s - watched_run.asked_s > KEPT_S:
@@ -119,45 +117,45 @@ class Reader:
         has_more = False
         for name, watched_run in watched.items():
             before = watched_run.version
-            has_more |= watched_run.look()
+            has_more |= watched_run.poll_all_runs()
             # The list shows a run that goes on from what is read of it anyway.
             if watched_run.version != before and watched_run.running:
-                self._put(name, _row_of_running(watched_run))
+                self._store_run_row(name, _make_running_row(watched_run))
         return has_more
 
-    def _find(self) -> None:
+    def _update_run_list(self) -> None:
         """Looks for new runs, changed ones, and those that are gone. A run that goes on is followed."""
         self.campaigns = find_campaigns(self.logs)
-        signature_now = _signature(self.logs, *self.campaigns)
+        signature_now = _compute_file_signature(self.logs, *self.campaigns)
         # The folder's own change tells of new runs; once in a turn it is read all the same.
         if signature_now != self._held or not self._at:
             self._held = signature_now
             with suppress(OSError):
-                self._folders = find_folders(self.logs)
+                self._folders = find_run_folders(self.logs)
         for name in self.listed.keys() - self._folders.keys():
             # Kept as gone, since a page learns of changes by rows alone.
             if not self.listed[name].row.get("gone"):
-                self._put(name, {**self.listed[name].row, "gone": True})
+                self._store_run_row(name, {**self.listed[name].row, "gone": True})
         for name, folder in self._folders.items():
             if name not in self.listed:
-                begin = runs.find_start(folder)
-                self._put(name, {"run": name, "began": f"{begin:%Y-%m-%d %H:%M}" if begin else ""})
+                begin = runs.parse_start_time(folder)
+                self._store_run_row(name, {"run": name, "began": f"{begin:%Y-%m-%d %H:%M}" if begin else ""})
                 self._due[name] = None
         self.found = True
         names = [*self._folders]
         # The newest change most; of thousands of older ones a part takes its turn.
         for name in {*names[:NEWEST], *names[self._at : self._at + TURN]}:
             folder = self._folders[name]
-            if name != self._reading and self.listed[name].signature != folder_signature(folder):
+            if name != self._reading and self.listed[name].signature != compute_run_signature(folder):
                 self._due.setdefault(name)
-            if name not in self._watched and is_written(folder):
-                self.run(name)
+            if name not in self._watched and has_live_writer(folder):
+                self.get_or_watch_run(name)
         self._at = self._at + TURN if self._at + TURN < len(names) else 0
 
-    def read_line(self) -> bool:
+    def read_next_changed_row(self) -> bool:
         """Reads the next line of the list that has changed; False if there is none."""
         # One that goes on has its row from what is watched.
-        due = [name for name in [*self._due] if not self._goes_on(name)]
+        due = [name for name in [*self._due] if not self._is_running(name)]
         if self.left != len(due):
             self.left = len(due)
             with self._listing:
@@ -167,21 +165,21 @@ class Reader:
         self._reading = name = due[0]
         del self._due[name]
         folder = self._folders.get(name, self.logs / name)
-        signature = folder_signature(folder)
+        signature = compute_run_signature(folder)
         with suppress(OSError):
-            row = _row_of_run(name, lines.read_run_line(folder))
+            row = {"run": name, **lines.read_run_line(folder).to_page_row()}
             # It may have gone, or begun to go on, while it was read.
-            if name in self._folders and not self._goes_on(name):  # still
-                self._put(name, row)
+            if name in self._folders and not self._is_running(name):  # still
+                self._store_run_row(name, row)
         # Of before it was read: what was written meanwhile makes it due again.
         self.listed[name].signature = signature
         self._reading = ""
         return True
 
-    def _goes_on(self, name: str) -> bool:
+    def _is_running(self, name: str) -> bool:
         return (watched := self._watched.get(name)) is not None and watched.running
 
-    def _put(self, name: str, row: dict[str, Any]) -> None:
+    def _store_run_row(self, name: str, row: dict[str, Any]) -> None:
         with self._listing:
             listed_run = self.listed.get(name)
             self.listed[name] = ListedRun(
@@ -189,7 +187,7 @@ class Reader:
             )
             self.version += 1
 
-    def _work(self, look: Callable[[], bool]) -> None:
+    def _loop_until_stopped(self, look: Callable[[], bool]) -> None:
         # Who watches yields to what is watched: on a full machine the page is late, and not the run. Only on Linux
         # has each thread a priority of its own; elsewhere the number might be that of another process.
         if sys.platform == "linux":
@@ -199,7 +197,7 @@ class Reader:
                 self._asked.wait(LOOK_S)
                 self._asked.clear()
 
-    def __enter__(self) -> "Reader":
+    def __enter__(self) -> "RunsReader":
         for thread in self._threads:
             thread.start()
         return self
@@ -216,7 +214,7 @@ class Reader:
         for watched_run in self._watched.values():
             watched_run.close()
 
-    def running(self) -> list[str]:
+    def list_running_folders(self) -> list[str]:
         """The places of the runs that go on, from the folder."""
         folders = [watched_run.folder for watched_run in [*self._watched.values()] if watched_run.running]
         return [str(folder.relative_to(self.logs)) for folder in folders]
@@ -227,58 +225,38 @@ def find_campaigns(logs: Path) -> list[Path]:
     return [path.parent for path in (logs / JOURNAL, *sorted(logs.glob(f"*/{JOURNAL}"))) if path.is_file()]
 
 
-def find_folders(logs: Path) -> dict[str, Path]:
+def find_run_folders(logs: Path) -> dict[str, Path]:
     """The folders of all runs by name, newest first, and behind them those of the campaigns beside them."""
     campaigns = find_campaigns(logs)
-    folders = {folder.name: folder for folder in runs.newest_first(logs) if folder not in campaigns}
+    folders = {folder.name: folder for folder in runs.list_runs_newest_first(logs) if folder not in campaigns}
     for campaign in campaigns:
         if campaign != logs:
-            folders |= {f"{campaign.name}:{folder.name}": folder for folder in runs.newest_first(campaign)}
+            folders |= {f"{campaign.name}:{folder.name}": folder for folder in runs.list_runs_newest_first(campaign)}
     return folders
 
 
-def folder_signature(folder: Path) -> Signature:
+def compute_run_signature(folder: Path) -> Signature:
     """The sizes and times of all that a line of the list rests on."""
     with suppress(OSError):
-        return _signature(*sorted(
-            path for path in folder.iterdir() if path.suffix in (".log", ".jsonl") or path.name == STEERING
-        ))  # fmt: skip
+        return _compute_file_signature(
+            *sorted(path for path in folder.iterdir() if path.suffix in (".log", ".jsonl") or path.name == STEERING)
+        )
     return ()
 
 
-def _signature(*paths: Path) -> Signature:
+def _compute_file_signature(*paths: Path) -> Signature:
     return tuple(
         (path.name, (file_stat := path.stat()).st_size, file_stat.st_mtime_ns) for path in paths if path.exists()
     )
 
 
-def _row_of_run(name: str, run: lines.RunLine) -> dict[str, Any]:
-    return {
-        "run": name,
-        "name": line(run.name, NAME),
-        "began": f"{run.began:%Y-%m-%d %H:%M}",
-        "world": line(run.world, NAME),
-        "seed": None if run.seed is None else str(run.seed),
-        "level": run.level,
-        "trials": run.prompts,
-        "well": rate_text(run.well) if run.well else "",
-        "share": run.well.value if run.well else None,
-        "harmed": run.harmed,
-        "faults": run.witnessed,
-        "commit": line(run.revision, 12),
-        "ruling": run.ruling,
-        "said": run.trouble or ("" if run.outcomes is None else format_counts(run.outcomes)),
-        "ended": run.ended,
-    }
-
-
-def _row_of_running(run: WatchedRun) -> dict[str, Any]:
+def _make_running_row(run: WatchedRun) -> dict[str, Any]:
     """The row of a run that goes on."""
-    state = run.state()
+    state = run.get_state()
     judged = state["well"] + state["bad"]
     return {
         "run": state["run"], "name": state["name"], "world": state["world"], "trials": state["of"], "going": True,
-        "began": f"{begin:%Y-%m-%d %H:%M}" if (begin := runs.find_start(run.folder)) else "",
+        "began": f"{begin:%Y-%m-%d %H:%M}" if (begin := runs.parse_start_time(run.folder)) else "",
         "seed": None if state["seed"] is None else str(state["seed"]), "level": None,
         "well": f"{state['well']} of {judged}" if judged else "", "share": state["well"] / judged if judged else None,
         "harmed": state["harmed"], "faults": state["faults"], "commit": "", "ruling": "",

@@ -21,28 +21,32 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chaoslab.base import files
-from chaoslab.base.jsonable import line
-from chaoslab.record.lines import log_files
+from chaoslab.base.jsonable import to_one_line
+from chaoslab.record.lines import list_log_files
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.trial_stream import stories as stories_of
+from chaoslab.record.trial_stream import read_trial_history
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.outcomes import SEVERITY, outcome_glyph, outcome_word
 from chaoslab.reports.explored import MAP
 from chaoslab.reports.formats import html
-from chaoslab.reports.formats.html.timelines import build_stories, embed_json
-from chaoslab.reports.text import make_visible
-from chaoslab.surfaces.levers import read_gateway_state, steer
+from chaoslab.reports.formats.html.timelines import build_timelines, escape_json_for_html
+from chaoslab.reports.text import escape_and_shorten
+from chaoslab.surfaces.levers import read_gateway_state, steer_run
 from chaoslab.surfaces.ui._campaign import describe_campaign, summarize_campaign
-from chaoslab.surfaces.ui._remembered import render_memory
+from chaoslab.surfaces.ui._remembered import build_memory_view
 from chaoslab.surfaces.ui._watched import TrialLine
-from chaoslab.surfaces.ui.reader import LIST_S, Reader, find_campaigns
+from chaoslab.surfaces.ui.reader import LIST_S, RunsReader, find_campaigns
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 COOKIE, HEADER = "chaoslab-ui", "x-chaoslab-ui"
 """The cookie with the token, and a header that another site's page cannot send without being asked first."""
 DOOR = "/in/"
 """The address that has the token behind it."""
+NO_TOKEN = (
+    f"this browser has no token, or that of an earlier start: open the address with {DOOR} that `chaoslab ui` printed; "
+    f"it works in every browser until the server ends\n"
+)
 POLL_S, PAGE, TAIL, LINE = 0.25, 100, 200, 2000
 """Seconds between two looks for what is new, rows of a page of trials, lines of a log's tail and characters of each."""
 LATEST, MEMORY = 20, "memory.db"
@@ -76,23 +80,23 @@ class PageGuard:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         request = Request(scope)
-        refusal = self._refusal(request)
+        refusal = self._find_refusal(request)
 
-        async def safe(message: Any) -> None:
+        async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in SAFE.items())]
             await send(message)
 
         if refusal is None and request.url.path.startswith(DOOR):
             refusal = RedirectResponse("/", 303)  # into a cookie, so that no link and no history shows it
-            refusal.set_cookie(self._cookie(request), self._token, httponly=True, samesite="strict")
-        return await (refusal or self._app)(scope, receive, safe)
+            refusal.set_cookie(self._make_cookie_name(request), self._token, httponly=True, samesite="strict")
+        return await (refusal or self._app)(scope, receive, send_with_headers)
 
-    def _cookie(self, request: Request) -> str:
+    def _make_cookie_name(self, request: Request) -> str:
         """Its name: a cookie is for all ports of a host."""
         return f"{COOKIE}-{request.url.port or 80}"
 
-    def _refusal(self, request: Request) -> Response | None:
+    def _find_refusal(self, request: Request) -> Response | None:
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         # A name that another site has pointed at this machine (DNS rebinding) is refused.
         if host.rpartition(":")[0] not in LOOPBACK and host not in LOOPBACK:
@@ -104,123 +108,125 @@ class PageGuard:
         if request.method != "GET" and request.headers.get(HEADER) is None:
             return PlainTextResponse(f"a page of this server sends {HEADER} with what it asks for\n", 403)
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        token_given = request.cookies.get(self._cookie(request)) or bearer
+        token_given = request.cookies.get(self._make_cookie_name(request)) or bearer
         if request.url.path.startswith(DOOR):
             token_given = request.url.path.removeprefix(DOOR)
         # In constant time, so that nobody learns the token byte by byte.
         if not compare_digest(token_given.encode(), self._token.encode()):
-            return PlainTextResponse("wrong or no token: open the address that `chaoslab ui` printed\n", 401)
+            return PlainTextResponse(NO_TOKEN, 401)
         return None
 
 
 class Pages:
     """The answers behind each address."""
 
-    def __init__(self, reader: Reader, metrics: Callable[[list[str]], str]) -> None:
+    def __init__(self, reader: RunsReader, metrics: Callable[[list[str]], str]) -> None:
         self._reader, self._metrics = reader, metrics
 
-    def app(self, token: str) -> ASGIApp:
+    def build_app(self, token: str) -> ASGIApp:
         routes = [
-            Route("/", self.runs),
-            Route("/events", self.runs_events),
-            Route("/run/{run}", self.run),
-            Route("/run/{run}/events", self.run_events),
-            Route("/run/{run}/trials", self.trials),
-            Route("/run/{run}/trial/{trial}", self.trial),
-            Route("/run/{run}/log", self.log),
-            Route("/run/{run}/tail/{log}", self.tail),
-            Route("/run/{run}/report.html", self.report),
+            Route("/", self.show_runs),
+            Route("/events", self.stream_run_list),
+            Route("/run/{run}", self.show_run),
+            Route("/run/{run}/events", self.stream_run_states),
+            Route("/run/{run}/trials", self.send_trials),
+            Route("/run/{run}/trial/{trial}", self.show_trial),
+            Route("/run/{run}/log", self.show_log),
+            Route("/run/{run}/tail/{log}", self.send_log_tail),
+            Route("/run/{run}/report.html", self.send_report),
             Route("/run/{run}/map", self.map),
-            Route("/campaign/{name}", self.campaign),
-            Route("/campaign/{name}/state", self.campaign_state),
-            Route("/campaign/{name}/{do}", self.campaign_act, methods=["POST"]),
-            Route("/memory", self.memory),
-            Route("/run/{run}/steer", self.steer, methods=["POST"]),
-            Route("/run/{run}/levers", self.levers),
-            Route("/metrics", self.metrics),
+            Route("/campaign/{name}", self.show_campaign),
+            Route("/campaign/{name}/state", self.send_campaign_state),
+            Route("/campaign/{name}/{do}", self.steer_campaign, methods=["POST"]),
+            Route("/memory", self.show_memory),
+            Route("/run/{run}/steer", self.steer_run, methods=["POST"]),
+            Route("/run/{run}/levers", self.send_gateway_state),
+            Route("/metrics", self.send_metrics),
             Route("/favicon.ico", lambda _: Response(status_code=204)),
             *(Route(f"/{name}", _serve_static) for name in ("ui.css", "ui.js", "script.js", "elements.js")),
         ]
         error_handlers = {
-            LookupError: _answer_lost,
-            KeyError: _answer_lost,
+            LookupError: _answer_lookup_error,
+            KeyError: _answer_lookup_error,
             OSError: _answer_unreadable,
-            ValueError: _answer_wrong,
-            ImportError: _answer_wrong,
+            ValueError: _answer_value_error,
+            ImportError: _answer_value_error,
         }
-        handlers: Any = {404: _answer_nothing, 405: _answer_nothing, **error_handlers}
+        handlers: Any = {404: _answer_no_such_page, 405: _answer_no_such_page, **error_handlers}
         return PageGuard(Starlette(routes=routes, exception_handlers=handlers), token=token)
 
     # The list.
 
-    async def runs(self, _: Request) -> Response:
+    async def show_runs(self, _: Request) -> Response:
         logs = self._reader.logs
-        await _wait_briefly(lambda: self._reader.found)
-        return _render_page("ui_runs.html", data=self._list(0), logs=str(logs), memory=(logs / MEMORY).is_file())
+        await _wait_until_ready(lambda: self._reader.found)
+        return _render_page(
+            "ui_runs.html", data=self._build_run_list(0), logs=str(logs), memory=(logs / MEMORY).is_file()
+        )
 
-    def _list(self, since: int) -> dict[str, Any]:
+    def _build_run_list(self, since: int) -> dict[str, Any]:
         version = self._reader.version
-        rows = self._reader.since(since)
+        rows = self._reader.list_run_rows_since(since)
         return {
             "version": version, "left": self._reader.left, "rows": rows,
             "campaigns": [summarize_campaign(campaign) for campaign in self._reader.campaigns],
         }  # fmt: skip
 
-    async def runs_events(self, request: Request) -> Response:
+    async def stream_run_list(self, request: Request) -> Response:
         ended = anyio.Event()
 
-        async def send_rows() -> AsyncIterator[dict[str, str]]:
-            sent, before = _version(request), ""
+        async def iterate_row_events() -> AsyncIterator[dict[str, str]]:
+            sent, before = _read_last_seen_version(request), ""
             while not ended.is_set():
-                list_data = self._list(sent)
+                list_data = self._build_run_list(sent)
                 # Without the rows: what they tell is told by the version.
                 key = json.dumps({**list_data, "rows": [], "version": 0})
                 if list_data["version"] > sent or key != before:
                     sent, before = list_data["version"], key
-                    yield _event(list_data, list_data["version"])
+                    yield _make_sse_event(list_data, list_data["version"])
                 await asyncio.sleep(LIST_S if list_data["left"] else POLL_S)
 
-        return _stream(send_rows(), ended)
+        return _make_event_stream(iterate_row_events(), ended)
 
     # One run.
 
-    async def run(self, request: Request) -> Response:
-        run = self._reader.run(request.path_params["run"])
-        await _wait_briefly(lambda: run.whole or len(run.rows) >= PAGE)  # so that the first page is there at once
-        data = {"state": run.state(), "page": self._rows(run.name, {})}
+    async def show_run(self, request: Request) -> Response:
+        run = self._reader.get_or_watch_run(request.path_params["run"])
+        await _wait_until_ready(lambda: run.whole or len(run.rows) >= PAGE)  # so that the first page is there at once
+        data = {"state": run.get_state(), "page": self._select_trial_rows(run.name, {})}
         name = run.name
         return _render_page(
             "ui_run.html",
             data=data,
             run=name,
-            here=_run_address(name),
+            here=_make_run_page_path(name),
             outcomes=_describe_outcomes(),
             map=data["state"]["map"],
         )
 
-    async def run_events(self, request: Request) -> Response:
+    async def stream_run_states(self, request: Request) -> Response:
         name = request.path_params["run"]
-        self._reader.run(name)
+        self._reader.get_or_watch_run(name)
 
         ended = anyio.Event()
 
-        async def send_states() -> AsyncIterator[dict[str, str]]:
-            sent = _version(request)
+        async def iterate_state_events() -> AsyncIterator[dict[str, str]]:
+            sent = _read_last_seen_version(request)
             while not ended.is_set():
-                run = self._reader.run(name)  # asked for: it is kept
+                run = self._reader.get_or_watch_run(name)  # asked for: it is kept
                 if run.version != sent:
                     sent = run.version
-                    yield _event(run.state(), sent)
+                    yield _make_sse_event(run.get_state(), sent)
                 await asyncio.sleep(POLL_S)
 
-        return _stream(send_states(), ended)
+        return _make_event_stream(iterate_state_events(), ended)
 
-    async def trials(self, request: Request) -> Response:
-        return JSONResponse(self._rows(request.path_params["run"], request.query_params))
+    async def send_trials(self, request: Request) -> Response:
+        return JSONResponse(self._select_trial_rows(request.path_params["run"], request.query_params))
 
-    def _rows(self, name: str, options: Mapping[str, str]) -> dict[str, Any]:
+    def _select_trial_rows(self, name: str, options: Mapping[str, str]) -> dict[str, Any]:
         """A page of the trials that fit."""
-        rows = [*self._reader.run(name).rows.values()]
+        rows = [*self._reader.get_or_watch_run(name).rows.values()]
         outcome, text = options.get("outcome", ""), options.get("q", "").lower()
         fault, _, target = options.get("met", "").rpartition("@")
         if outcome:
@@ -230,40 +236,45 @@ class Pages:
         if text:
             rows = [row for row in rows if text in " ".join((row.trial, row.prompt, row.why, row.harm)).lower()]
         if (by := options.get("sort", "")) in COLUMNS:
-            rows.sort(key=lambda row: _sort_key(row, by), reverse=options.get("down") == "1")
+            rows.sort(key=lambda row: _make_row_sort_key(row, by), reverse=options.get("down") == "1")
         pages = max(1, -(-len(rows) // PAGE))
-        page = min(max(1, _number(options.get("page"))), pages)
+        page = min(max(1, _parse_number(options.get("page"))), pages)
         page_rows = [row._asdict() for row in rows[(page - 1) * PAGE : page * PAGE]]
         return {"rows": page_rows, "found": len(rows), "page": page, "pages": pages}
 
-    async def trial(self, request: Request) -> Response:
-        run, trial = self._reader.run(request.path_params["run"]), request.path_params["trial"]
+    async def show_trial(self, request: Request) -> Response:
+        run, trial = self._reader.get_or_watch_run(request.path_params["run"]), request.path_params["trial"]
         contents = await run_in_threadpool(_load_trial, run.folder, trial)
         keys = [*run.rows]
         at = keys.index(trial) if trial in run.rows else -1
         row = contents.rows[0]
         return _render_page(
-            "ui_trial.html", data=build_stories(contents), run=run.name, trial=trial, row=row,
-            before=keys[at - 1] if at > 0 else "", after=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
+            "ui_trial.html",
+            data=build_timelines(contents),
+            run=run.name,
+            trial=trial,
+            row=row,
+            before=keys[at - 1] if at > 0 else "",
+            after=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
             replay=contents.replay(trial),
-            here=_run_address(run.name),
-        )  # fmt: skip
+            here=_make_run_page_path(run.name),
+        )
 
-    async def log(self, request: Request) -> Response:
-        run = self._reader.run(request.path_params["run"])
-        names, name = [path.name for path in log_files(run.folder)], run.name
-        return _render_page("ui_log.html", data={}, run=name, here=_run_address(name), logs=names)
+    async def show_log(self, request: Request) -> Response:
+        run = self._reader.get_or_watch_run(request.path_params["run"])
+        names, name = [path.name for path in list_log_files(run.folder)], run.name
+        return _render_page("ui_log.html", data={}, run=name, here=_make_run_page_path(name), logs=names)
 
-    async def tail(self, request: Request) -> Response:
-        folder = self._reader.folder(request.path_params["run"])
+    async def send_log_tail(self, request: Request) -> Response:
+        folder = self._reader.get_run_folder(request.path_params["run"])
         # By its name among the logs, so that no path leads out of the folder.
-        path = next((path for path in log_files(folder) if path.name == request.path_params["log"]), None)
+        path = next((path for path in list_log_files(folder) if path.name == request.path_params["log"]), None)
         if path is None:
-            raise LookupError(f"there is no log {line(request.path_params['log'], 100)}")
-        return JSONResponse({"lines": await run_in_threadpool(_read_tail, path)})
+            raise LookupError(f"there is no log {to_one_line(request.path_params['log'], 100)}")
+        return JSONResponse({"lines": await run_in_threadpool(_read_log_tail, path)})
 
-    async def report(self, request: Request) -> Response:
-        folder = self._reader.folder(request.path_params["run"])
+    async def send_report(self, request: Request) -> Response:
+        folder = self._reader.get_run_folder(request.path_params["run"])
         text = await run_in_threadpool(_render_report, folder)
         name = f"{folder.name}-report.html"
         # As RFC 6266 has it: a run's name may hold any letter.
@@ -272,79 +283,81 @@ class Pages:
 
     async def map(self, request: Request) -> Response:
         """The map of an exploration. It is a file among the logs, so whatever it holds may do nothing."""
-        path = self._reader.folder(request.path_params["run"]) / MAP
+        path = self._reader.get_run_folder(request.path_params["run"]) / MAP
         if not path.is_file():
             raise LookupError(f"{path.parent.name} is of no exploration that has left a map")
         # A file among the logs may hold any script: it may do nothing.
-        return HTMLResponse(await run_in_threadpool(files.read, path), headers={"content-security-policy": STILL})
+        return HTMLResponse(await run_in_threadpool(files.load_bytes, path), headers={"content-security-policy": STILL})
 
     # What lies beside the runs.
 
-    async def campaign(self, request: Request) -> Response:
-        return _render_page("ui_campaign.html", data={}, name=self._campaign(request).name)
+    async def show_campaign(self, request: Request) -> Response:
+        return _render_page("ui_campaign.html", data={}, name=self._find_campaign_folder(request).name)
 
-    async def campaign_state(self, request: Request) -> Response:
-        folder = self._campaign(request)
+    async def send_campaign_state(self, request: Request) -> Response:
+        folder = self._find_campaign_folder(request)
         prefix = f"{folder.name}:" if folder != self._reader.logs else ""
-        rows = [row for row in self._reader.since(0) if row["run"].startswith(prefix)]
+        rows = [row for row in self._reader.list_run_rows_since(0) if row["run"].startswith(prefix)]
         rows.sort(key=lambda row: (bool(row.get("going")), row["run"]), reverse=True)
         return JSONResponse({**await run_in_threadpool(describe_campaign, folder), "runs": rows[:LATEST]})
 
-    async def campaign_act(self, request: Request) -> Response:
-        from chaoslab.campaigns.running import run_action
+    async def steer_campaign(self, request: Request) -> Response:
+        from chaoslab.campaigns.running import apply_campaign_action
 
-        folder, do = self._campaign(request), request.path_params["do"]
+        folder, do = self._find_campaign_folder(request), request.path_params["do"]
         return JSONResponse(
-            {"said": f"{folder.name}: {run_action(folder, do, f'somebody asked for {do} in the pages')}"}
+            {"said": f"{folder.name}: {apply_campaign_action(folder, do, f'somebody asked for {do} in the pages')}"}
         )
 
-    def _campaign(self, request: Request) -> Path:
+    def _find_campaign_folder(self, request: Request) -> Path:
         name = request.path_params["name"]
         folder_found = next((folder for folder in find_campaigns(self._reader.logs) if folder.name == name), None)
         if folder_found is None:
-            raise LookupError(f"there is no campaign {line(name, 100)} in {self._reader.logs}")
+            raise LookupError(f"there is no campaign {to_one_line(name, 100)} in {self._reader.logs}")
         return folder_found
 
-    async def memory(self, request: Request) -> Response:
-        memory_data = await run_in_threadpool(render_memory, self._reader.logs, request.query_params.get("subject", ""))
+    async def show_memory(self, request: Request) -> Response:
+        memory_data = await run_in_threadpool(
+            build_memory_view, self._reader.logs, request.query_params.get("subject", "")
+        )
         return _render_page("ui_memory.html", data={}, logs=str(self._reader.logs), **memory_data)
 
     # Acts.
 
-    async def steer(self, request: Request) -> Response:
-        folder, body = self._reader.folder(request.path_params["run"]), await _read_body(request)
-        return JSONResponse({"said": "; ".join(await run_in_threadpool(steer, folder, [str(body.get("do", ""))]))})
+    async def steer_run(self, request: Request) -> Response:
+        folder, body = self._reader.get_run_folder(request.path_params["run"]), await _read_body(request)
+        return JSONResponse({"said": "; ".join(await run_in_threadpool(steer_run, folder, [str(body.get("do", ""))]))})
 
-    async def levers(self, request: Request) -> Response:
+    async def send_gateway_state(self, request: Request) -> Response:
         """The state of a gateway's levers, which its log does not tell."""
-        folder = self._reader.folder(request.path_params["run"])
+        folder = self._reader.get_run_folder(request.path_params["run"])
         if (gateway_state := await run_in_threadpool(read_gateway_state, folder)) is None:
             raise LookupError(f"{folder.name} has no levers: it is over, or was begun without --levers")
         return JSONResponse(gateway_state)
 
-    async def metrics(self, _: Request) -> Response:
+    async def send_metrics(self, _: Request) -> Response:
         from chaoslab.base.prometheus import CONTENT_TYPE
 
-        text = await run_in_threadpool(self._metrics, self._reader.running())
+        text = await run_in_threadpool(self._metrics, self._reader.list_running_folders())
         return Response(text, media_type=CONTENT_TYPE)
 
 
 def _load_trial(folder: Path, trial: str) -> Contents:
     """One trial of a run as a report has it, without reading the others. Raises LookupError: there is no such trial."""
     # None: lines that belong to no trial, such as the run's beginning.
-    history = stories_of(folder, [trial, None])
+    history = read_trial_history(folder, [trial, None])
     history.rulings = Rulings.read(folder)
     if trial not in history.trials:
-        raise LookupError(f"there is no trial {line(trial, 100)} in {folder.name}")
-    return Contents.build(history, where=str(folder))
+        raise LookupError(f"there is no trial {to_one_line(trial, 100)} in {folder.name}")
+    return Contents.from_source(history, where=str(folder))
 
 
 def _render_report(folder: Path) -> str:
-    contents = Contents.read(str(folder), where=str(folder))
-    return formats.files("html", contents)[html.FILE]
+    contents = Contents.from_run_name(str(folder), where=str(folder))
+    return formats.render_files("html", contents)[html.FILE]
 
 
-def _read_tail(path: Path) -> list[str]:
+def _read_log_tail(path: Path) -> list[str]:
     """The last lines of a log."""
     with files.open_regular(path) as file:
         size = file.seek(0, 2)
@@ -352,10 +365,10 @@ def _read_tail(path: Path) -> list[str]:
         chunks = file.read(TAIL * LINE).split(b"\n")
     # The first may have lost its beginning.
     whole_lines = chunks if size <= TAIL * LINE else chunks[1:]
-    return [make_visible(text.decode("utf-8", "replace"), LINE) for text in whole_lines[-TAIL - 1 :] if text]
+    return [escape_and_shorten(text.decode("utf-8", "replace"), LINE) for text in whole_lines[-TAIL - 1 :] if text]
 
 
-def _sort_key(row: TrialLine, by: str) -> tuple[Any, ...]:
+def _make_row_sort_key(row: TrialLine, by: str) -> tuple[Any, ...]:
     value = getattr(row, by)
     if by == "outcome":
         return (SEVERITY.index(value),)
@@ -378,23 +391,23 @@ def _describe_outcomes() -> list[dict[str, str]]:
     ]
 
 
-def _run_address(name: str) -> str:
+def _make_run_page_path(name: str) -> str:
     """The address of a run's page."""
     return f"/run/{quote(name)}"
 
 
-def _number(text: str | None) -> int:
+def _parse_number(text: str | None) -> int:
     # isdigit is true of digits in other alphabets, and Python refuses to read very long numbers.
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 9 else 1
 
 
-def _version(request: Request) -> int:
+def _read_last_seen_version(request: Request) -> int:
     """The version that the page has."""
     text = request.headers.get("last-event-id") or request.query_params.get("since") or ""
-    return _number(text) if text else 0
+    return _parse_number(text) if text else 0
 
 
-async def _wait_briefly(ready: Callable[[], bool]) -> None:
+async def _wait_until_ready(ready: Callable[[], bool]) -> None:
     """Waits a little for what the reader is about to have."""
     # So that a page does not come empty and fill itself.
     for _ in range(FIRST):
@@ -402,19 +415,22 @@ async def _wait_briefly(ready: Callable[[], bool]) -> None:
             await asyncio.sleep(LOOK_S)
 
 
-def _stream(events: AsyncIterator[dict[str, str]], ended: anyio.Event) -> Response:
+def _make_event_stream(events: AsyncIterator[dict[str, str]], ended: anyio.Event) -> Response:
     """A response that goes on until the server is to end, which sets the event."""
     # Shorter than uvicorn's own patience (2 s, in `serve`).
     return EventSourceResponse(events, shutdown_event=ended, shutdown_grace_period=LIST_S + POLL_S)
 
 
-def _event(data: dict[str, Any], version: int) -> dict[str, str]:
+def _make_sse_event(data: dict[str, Any], version: int) -> dict[str, str]:
     return {"data": json.dumps(data, separators=(",", ":")), "id": str(version)}
 
 
 def _render_page(template: str, *, data: dict[str, Any], **variables: Any) -> Response:
     text = html.render_page(
-        template, data=embed_json(data), words=embed_json({"outcomes": _describe_outcomes()}), **variables
+        template,
+        data=escape_json_for_html(data),
+        words=escape_json_for_html({"outcomes": _describe_outcomes()}),
+        **variables,
     )
     return HTMLResponse(text, headers={"content-security-policy": POLICY})
 
@@ -438,11 +454,11 @@ async def _read_body(request: Request) -> dict[str, Any]:
     return content
 
 
-async def _answer_lost(_: Request, error: Exception) -> Response:
+async def _answer_lookup_error(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{error.args[0] if error.args else error}\n", 404)
 
 
-async def _answer_nothing(_: Request, error: Exception) -> Response:
+async def _answer_no_such_page(_: Request, error: Exception) -> Response:
     return PlainTextResponse("there is nothing at this address\n", getattr(error, "status_code", 404))
 
 
@@ -451,7 +467,7 @@ async def _answer_unreadable(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{error.filename or 'a log'} cannot be read: {error.strerror or error}\n", 503)
 
 
-async def _answer_wrong(_: Request, error: Exception) -> Response:
+async def _answer_value_error(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{error}\n", 400)
 
 
@@ -469,11 +485,13 @@ def open_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(listener: socket.socket, reader: Reader, *, token: str, metrics: Callable[[list[str]], str]) -> None:
+async def serve(
+    listener: socket.socket, reader: RunsReader, *, token: str, metrics: Callable[[list[str]], str]
+) -> None:
     """Serves at this socket until SIGINT or SIGTERM."""
     pages = Pages(reader, metrics)
     # Pages hold their streams open: without a bound the server would wait for them.
-    config = uvicorn.Config(pages.app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
+    config = uvicorn.Config(pages.build_app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
     with suppress(KeyboardInterrupt):
         await server.serve(sockets=[listener])

@@ -27,12 +27,12 @@ def split_address(address: str) -> tuple[str, int]:
     return host.strip("[]") if bracketed else host, int(port)
 
 
-def spell_address(sockname: tuple[Any, ...]) -> str:
+def format_address(sockname: tuple[Any, ...]) -> str:
     host, port = sockname[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def resolve(address: str) -> tuple[str, int]:
+async def resolve_address(address: str) -> tuple[str, int]:
     """The IP, IPv4 before IPv6, and the port of an address. Without a host it is `::`, every interface; an empty
     address is any port of loopback. Raises OSError or ValueError: there is no such address."""
     # An empty address is Toxiproxy's `[::]:N`; here it is loopback, since nobody gave the proxy to the network.
@@ -50,12 +50,12 @@ async def resolve(address: str) -> tuple[str, int]:
     return str(family_first[0][4][0]), port
 
 
-async def bind(listen: str) -> socket.socket:
+async def bind_socket(listen: str) -> socket.socket:
     """A bound socket, not yet accepting. Raises OSError or ValueError: the address is taken, or there is none."""
-    host, port = await resolve(listen)
+    host, port = await resolve_address(listen)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With `::` it takes IPv4 too, which is what "every interface" means to Toxiproxy.
-    return _listening(family, (host, port), v6_only=host != "::")
+    return _make_listening_socket(family, (host, port), v6_only=host != "::")
 
 
 async def open_sockets(host: str, port: int) -> list[socket.socket]:
@@ -68,7 +68,7 @@ async def open_sockets(host: str, port: int) -> list[socket.socket]:
     try:
         # Some systems list an address twice, and binding it again would fail.
         for family, _, _, _, address in dict.fromkeys(bound):
-            sockets.append(_listening(family, address))
+            sockets.append(_make_listening_socket(family, address))
     except OSError:
         for socket_ in sockets:
             socket_.close()
@@ -76,7 +76,7 @@ async def open_sockets(host: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def _listening(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -> socket.socket:
+def _make_listening_socket(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -> socket.socket:
     # The protocol is named, since asyncio switches Nagle's algorithm off only for accepted sockets that name theirs.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -93,9 +93,9 @@ def _listening(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -
     return listener
 
 
-async def same_place(listen: str, wished: str) -> bool:
+async def is_same_address(listen: str, wished: str) -> bool:
     """True if `wished` is the address that is listened on. Raises OSError or ValueError: there is no such address."""
-    return spell_address(await resolve(wished)) == listen
+    return format_address(await resolve_address(wished)) == listen
 
 
 # The most connections accepted in a turn.
@@ -121,9 +121,13 @@ class Listener:
     _warned = False  # once in the life of a process
 
     def __init__(
-        self, sock: socket.socket, connection: Callable[[], asyncio.Protocol], *, dials: Dials | None = None,
+        self,
+        sock: socket.socket,
+        connection: Callable[[], asyncio.Protocol],
+        *,
+        dials: Dials | None = None,
         reserve: int = RESERVE_FILES,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._socket = sock
         self._connection = connection
@@ -132,7 +136,7 @@ class Listener:
         self._beginning: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
         # A reader of its own: at EMFILE asyncio's accepting wrote 248,000 lines to stderr and took 10 s of CPU.
-        self._loop.add_reader(sock.fileno(), self._accept)
+        self._loop.add_reader(sock.fileno(), self._accept_connections)
 
     def getsockname(self) -> tuple[str, int]:
         host, port = self._socket.getsockname()[:2]
@@ -145,11 +149,11 @@ class Listener:
         self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
 
-    def _accept(self) -> None:
+    def _accept_connections(self) -> None:
         # Some and not all, so that a storm of connections leaves the loop to those that stand.
         for _ in range(ACCEPTS):
-            if self._files_are_short():
-                self._wait(os.strerror(errno.EMFILE))
+            if self._is_file_limit_near():
+                self._pause_accepting(os.strerror(errno.EMFILE))
                 return
             try:
                 sock, _ = self._socket.accept()
@@ -158,21 +162,21 @@ class Listener:
             except OSError as error:
                 if error.errno not in SHORT_OF:
                     raise
-                self._wait(os.strerror(error.errno))
+                self._pause_accepting(os.strerror(error.errno))
                 return
             sock.setblocking(False)
             # A task holds it: the loop itself keeps weak references alone.
-            task = self._loop.create_task(self._begin(sock))
+            task = self._loop.create_task(self._adopt_accepted_socket(sock))
             self._beginning.add(task)
             task.add_done_callback(self._beginning.discard)
 
-    async def _begin(self, sock: socket.socket) -> None:
+    async def _adopt_accepted_socket(self, sock: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(self._connection, sock)
         except OSError:  # it is gone already, or its proxy has dropped it
             sock.close()
 
-    def _files_are_short(self) -> bool:
+    def _is_file_limit_near(self) -> bool:
         """Tells if the next file would be one of the reserve. The system gives the lowest free number."""
         try:
             import resource
@@ -192,15 +196,15 @@ class Listener:
         # A quarter at most, or a small limit would leave none for connections.
         return next_file + promised >= files_max - min(self._reserve, files_max // 4)
 
-    def _wait(self, reason: str) -> None:
+    def _pause_accepting(self, reason: str) -> None:
         self._loop.remove_reader(self._socket.fileno())
-        self._pause = self._loop.call_later(PAUSE_S, self._go_on)
+        self._pause = self._loop.call_later(PAUSE_S, self._resume_accepting)
         if not Listener._warned:
             Listener._warned = True
             remedy = "new connections wait until others are closed; raise the limit of open files (ulimit -n)"
             with contextlib.suppress(OSError, ValueError):  # stderr may be closed
                 print(f"toxiproxy: {reason.lower()}: {remedy}; this is said once", file=sys.stderr, flush=True)
 
-    def _go_on(self) -> None:
+    def _resume_accepting(self) -> None:
         self._pause = None
-        self._loop.add_reader(self._socket.fileno(), self._accept)
+        self._loop.add_reader(self._socket.fileno(), self._accept_connections)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 
 
-def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
+def choose_loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
     """The factory of the event loop of that name. `auto` is uvloop if it is installed, which needs less time a chunk.
     Raises ValueError: it is not installed."""
     # `auto` looks for it without an import, which would load it for nothing.
@@ -21,7 +21,7 @@ def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
     return uvloop.new_event_loop
 
 
-def allow_many_files() -> None:
+def raise_open_file_limit() -> None:
     """Raises the soft limit of open files to the hard one: a proxy takes one, a connection two, and 1024 are few."""
     try:
         import resource

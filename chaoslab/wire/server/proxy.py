@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.wire.server._listener import Dials, Listener, bind, spell_address, split_address
-from chaoslab.wire.server.end import Attached, ProxyEnd
+from chaoslab.wire.server._listener import Dials, Listener, bind_socket, format_address, split_address
+from chaoslab.wire.server.end import AttachedToxic, ProxyEnd
 from chaoslab.wire.server.turns import SOON_S, WorkerTimer
 from chaoslab.wire.toxics import Toxic
 
@@ -24,7 +24,7 @@ class ConnectionOwner(Protocol):
     def upstream_address(self) -> tuple[str, int]: ...
 
     @property
-    def toxics(self) -> list[Attached]: ...
+    def toxics(self) -> list[AttachedToxic]: ...
 
     @property
     def turns(self) -> WorkerTimer: ...
@@ -32,12 +32,12 @@ class ConnectionOwner(Protocol):
     @property
     def dials(self) -> Dials: ...
 
-    def opened(self, link: "Link") -> None: ...
+    def add_connection(self, link: "ProxyConnection") -> None: ...
 
-    def closed(self, link: "Link") -> None: ...
+    def remove_connection(self, link: "ProxyConnection") -> None: ...
 
 
-class Link:
+class ProxyConnection:
     """A connection through a proxy, from the accept until both ends are closed. `since`: the proxy's count of drops
     when the listener that accepted this one began."""
 
@@ -55,10 +55,10 @@ class Link:
         self.server = ProxyEnd(self, "downstream")
         self.client.peer, self.server.peer = self.server, self.client
 
-    def made(self, end: ProxyEnd) -> None:
+    def handle_end_connected(self, end: ProxyEnd) -> None:
         """Notes that an end is connected: the client's was accepted, the server's was dialled."""
         if end is self.client:
-            self._owner.opened(self)
+            self._owner.add_connection(self)
             if self._dropped:
                 return
             self._dial = asyncio.get_running_loop().create_task(self._dial_upstream())
@@ -66,57 +66,57 @@ class Link:
         elif self.client.lost or self._dropped:
             end.abort()
         else:
-            self._begin()
+            self._start_forwarding()
 
-    def lost(self, end: ProxyEnd) -> None:
+    def handle_end_lost(self, end: ProxyEnd) -> None:
         # No upstream for a client that has gone.
         if end is self.client and self._dial is not None:
             self._dial.cancel()
         if self.client.lost and (self.server.lost or self.server.transport is None):
-            self._owner.closed(self)
+            self._owner.remove_connection(self)
 
-    def drop(self) -> None:
+    def drop_connection(self) -> None:
         """Closes both ends at once, without waiting for a reader."""
         self._dropped = True
         if self._dial is not None:
             self._dial.cancel()
         for end in (self.client, self.server):
-            end.stop()
+            end.stop_forwarding()
             end.abort()
 
-    def attach(self, toxic: Attached, *, opening: bool = False) -> None:
+    def attach_toxic(self, toxic: AttachedToxic, *, opening: bool = False) -> None:
         """Draws if a new or changed toxic acts on this connection. `opening`: all toxics are attached in order, so this
         one goes behind all."""
         if not self.open:
             return  # all toxics are drawn when the connection opens
-        end = self._end(toxic)
+        end = self._choose_end(toxic)
         dice = self._named.setdefault(toxic.name, self._dice(toxic.name))
         # No draw at toxicity 1, so that the usual toxic costs none.
-        hit = toxic.toxicity >= 1 or dice.hits(toxic.toxicity)
+        hit = toxic.toxicity >= 1 or dice.draw_bool(toxic.toxicity)
         # A pipe that acts already is changed in place: it may hold data.
-        if hit and end.acts(toxic.name):
-            end.change(toxic, dice("pipe"))
+        if hit and end.has_pipe(toxic.name):
+            end.replace_pipe(toxic, dice("pipe"))
         elif hit:
             toxics = self._owner.toxics
             # At the opening all come in order, so looking for a place would only cost.
             last = opening or toxic is toxics[-1]
             before = None if last else {attached.name for attached in toxics[: toxics.index(toxic)]}
-            end.insert(toxic, dice("pipe"), before)
+            end.insert_pipe(toxic, dice("pipe"), before)
         else:
-            end.take_out(toxic.name, spared=True)
+            end.remove_pipe(toxic.name, spared=True)
 
-    def detach(self, toxic: Attached) -> None:
-        self._end(toxic).take_out(toxic.name)
+    def detach_toxic(self, toxic: AttachedToxic) -> None:
+        self._choose_end(toxic).remove_pipe(toxic.name)
 
-    def _begin(self) -> None:
+    def _start_forwarding(self) -> None:
         self.open = True
         self._dial = None
         for toxic in self._owner.toxics:
-            self.attach(toxic, opening=True)
-        self.client.start()
-        self.server.start()
+            self.attach_toxic(toxic, opening=True)
+        self.client.start_forwarding()
+        self.server.start_forwarding()
 
-    def _end(self, toxic: Attached) -> ProxyEnd:
+    def _choose_end(self, toxic: AttachedToxic) -> ProxyEnd:
         return self.client if toxic.direction == "upstream" else self.server
 
     async def _dial_upstream(self) -> None:
@@ -129,12 +129,12 @@ class Link:
                 await asyncio.get_running_loop().create_connection(lambda: self.server, host, port)
         # ValueError: an upstream that is no host:port. The connection is taken and ends, as on the real server.
         except (OSError, ValueError):
-            self.client.say_goodbye()
+            self.client.close_gracefully()
         finally:
             self._owner.dials.count -= 1
 
 
-def real_turns() -> WorkerTimer:
+def make_worker_timer() -> WorkerTimer:
     """Turns in the machine's own time. The time of uvloop's loop is only exact to a millisecond."""
     return WorkerTimer(system.monotonic, soon_s=SOON_S)
 
@@ -143,11 +143,11 @@ class Junction:
     """The toxics, in an order that may change, and the connections through them to one upstream."""
 
     def __init__(self, dice: Dice, turns: WorkerTimer, *, dials: Dials | None = None) -> None:
-        self.toxics: list[Attached] = []
+        self.toxics: list[AttachedToxic] = []
         self.turns = turns
         self.dials = dials or Dials()
         self._dice = dice
-        self._links: set[Link] = set()
+        self._links: set[ProxyConnection] = set()
         self._accepted = 0
         self._drops = 0
 
@@ -155,58 +155,64 @@ class Junction:
     def upstream_address(self) -> tuple[str, int]:
         raise NotImplementedError
 
-    def attach(self, toxic: Attached) -> None:
+    def attach_toxic(self, toxic: AttachedToxic) -> None:
         self.toxics.append(toxic)
         # A copy, as a link that ends takes itself out.
         for link in tuple(self._links):
-            link.attach(toxic)
+            link.attach_toxic(toxic)
 
-    def change(self, toxic: Attached, *, attributes: Toxic, toxicity: float) -> None:
+    def change_toxic(self, toxic: AttachedToxic, *, attributes: Toxic, toxicity: float) -> None:
         toxic.toxic, toxic.toxicity = attributes, toxicity
         for link in tuple(self._links):
-            link.attach(toxic)
+            link.attach_toxic(toxic)
 
-    def detach(self, toxic: Attached) -> None:
+    def detach_toxic(self, toxic: AttachedToxic) -> None:
         self.toxics.remove(toxic)
         for link in tuple(self._links):
-            link.detach(toxic)
+            link.detach_toxic(toxic)
 
-    def drop(self) -> None:
+    def drop_connections(self) -> None:
         """Drops every connection at once. One that was accepted but is not handed over yet is dropped then."""
         self._drops += 1
         for link in tuple(self._links):
-            link.drop()
+            link.drop_connection()
 
-    def opened(self, link: Link) -> None:
+    def add_connection(self, link: ProxyConnection) -> None:
         # By a count, since a link may be accepted before a stop and handed over after it.
         self._links.add(link)
         if link.since != self._drops:
-            link.drop()
+            link.drop_connection()
 
-    def closed(self, link: Link) -> None:
+    def remove_connection(self, link: ProxyConnection) -> None:
         self._links.discard(link)
 
-    def _accepting(self) -> Callable[[], asyncio.Protocol]:
+    def _make_protocol_factory(self) -> Callable[[], asyncio.Protocol]:
         """A factory for a listener that begins now. It makes the client's end of each accepted connection."""
-        return partial(self._accept, self._drops)
+        return partial(self._accept_connection, self._drops)
 
-    def _accept(self, since: int) -> asyncio.Protocol:
+    def _accept_connection(self, since: int) -> asyncio.Protocol:
         if since != self._drops:  # else asyncio keeps it open, unread, until the garbage is collected
             raise ConnectionAbortedError("accepted by a listener that is closed by now")
         # Numbered at the proxy, so that a connection's draws depend on nothing else that goes on.
         self._accepted += 1
-        return Link(self, self._dice(self._accepted), since=since).client
+        return ProxyConnection(self, self._dice(self._accepted), since=since).client
 
 
 class Proxy(Junction):
     """A proxy, which accepts while it is enabled. All of it may change while connections are open."""
 
     def __init__(
-        self, name: str, *, listen: str, upstream: str, dice: Dice, turns: WorkerTimer | None = None,
+        self,
+        name: str,
+        *,
+        listen: str,
+        upstream: str,
+        dice: Dice,
+        turns: WorkerTimer | None = None,
         dials: Dials | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Makes a disabled proxy. `turns` and `dials` are the server's, if it has several proxies."""
-        super().__init__(dice, turns or real_turns(), dials=dials)
+        super().__init__(dice, turns or make_worker_timer(), dials=dials)
         self.name = name
         self.listen = listen
         self.upstream = upstream
@@ -240,14 +246,14 @@ class Proxy(Junction):
         taken, or there is none."""
         if self._server is not None:
             return
-        listener = await bind(self.listen)
-        self._server = Listener(listener, self._accepting(), dials=self.dials)
+        listener = await bind_socket(self.listen)
+        self._server = Listener(listener, self._make_protocol_factory(), dials=self.dials)
         # The address that was bound, with the port in place of 0, as the real server shows it.
-        self.listen = spell_address(listener.getsockname())
+        self.listen = format_address(listener.getsockname())
 
     def stop(self) -> None:
         """Stops listening and drops every connection."""
         if self._server is not None:
             self._server.close()
             self._server = None
-        self.drop()
+        self.drop_connections()

@@ -29,7 +29,7 @@ class Worker(Protocol):
     def hurried(self) -> bool:
         """True if it must be called more precisely than a timer fires."""
 
-    def work(self, limit: float, most: int) -> int:
+    def run_due_work(self, limit: float, most: int) -> int:
         """Does about `most` pieces of what is due by `limit`, and asks to be called again for the rest. Returns the
         number done."""
 
@@ -64,7 +64,7 @@ class WorkerTimer:
         self._ready: deque[Worker] = deque()
         self._called = False  # the next turn is scheduled
 
-    def call(self, worker: Worker, due_s: float | None) -> None:
+    def schedule_worker(self, worker: Worker, due_s: float | None) -> None:
         """Schedules the worker for that moment and no other. None cancels it."""
         alarm = worker.alarm
         if alarm is not None:
@@ -81,30 +81,30 @@ class WorkerTimer:
         if due_s is None:
             return
         if due_s <= self.now_s() + (self._soon_s if worker.hurried else 0.0):
-            self._queue(worker)  # turn by turn until it is time, if it is not
+            self._queue_worker(worker)  # turn by turn until it is time, if it is not
             return
         worker.alarm = alarm = Alarm(due_s, next(self._numbers), worker)
         heappush(self._alarms, alarm)
         if self._alarms[0] is alarm:
             self._set_timer()
 
-    def at_once(self, worker: Worker) -> None:
+    def run_or_queue_worker(self, worker: Worker) -> None:
         """Lets the worker work now if none waits for a turn, else when its turn comes."""
         if worker.ready:
             return
         if self._ready:
-            self._queue(worker)
+            self._queue_worker(worker)
         else:
-            worker.work(self.now_s(), SHARE_PIECES)
+            worker.run_due_work(self.now_s(), SHARE_PIECES)
 
-    def _queue(self, worker: Worker) -> None:
+    def _queue_worker(self, worker: Worker) -> None:
         if worker.ready:
             return
         worker.ready = True
         self._ready.append(worker)
         if not self._called:
             self._called = True
-            asyncio.get_running_loop().call_soon(self._turn)
+            asyncio.get_running_loop().call_soon(self._run_queued_workers)
 
     def _set_timer(self) -> None:
         """Sets the timer for the first alarm, unless it fires before that anyway."""
@@ -115,9 +115,9 @@ class WorkerTimer:
                 return
             self._timer.cancel()
         self._timer_when = first
-        self._timer = asyncio.get_running_loop().call_at(first, self._ring)
+        self._timer = asyncio.get_running_loop().call_at(first, self._queue_due_workers)
 
-    def _ring(self) -> None:
+    def _queue_due_workers(self) -> None:
         self._timer = None
         # One moment for all: alarms that come due meanwhile wait for the next ring.
         limit = self.now_s()
@@ -135,9 +135,9 @@ class WorkerTimer:
         if alarms:
             self._set_timer()
         if self._ready and not self._called:
-            self._turn()
+            self._run_queued_workers()
 
-    def _turn(self) -> None:
+    def _run_queued_workers(self) -> None:
         """Does a bounded amount of work, one worker after the other; the rest in the next turn of the loop."""
         self._called = True  # workers queued meanwhile wait for the next turn
         room = TURN_PIECES
@@ -146,7 +146,7 @@ class WorkerTimer:
             worker = self._ready.popleft()
             worker.ready = False
             # At least one for each: a worker that has nothing to do costs its share of the turn too.
-            room -= 1 + worker.work(limit, min(room, SHARE_PIECES))
+            room -= 1 + worker.run_due_work(limit, min(room, SHARE_PIECES))
         self._called = bool(self._ready)
         if self._called:
-            asyncio.get_running_loop().call_soon(self._turn)
+            asyncio.get_running_loop().call_soon(self._run_queued_workers)

@@ -25,12 +25,12 @@ class Toxic:
         raise NotImplementedError
 
 
-def types() -> tuple[str, ...]:
+def list_toxic_types() -> tuple[str, ...]:
     """Every type of toxic, found by scanning."""
-    return registry.names(GROUP)
+    return registry.list_plugins(GROUP)
 
 
-def load(name: str) -> type[Toxic]:
+def load_toxic(name: str) -> type[Toxic]:
     """The toxic of that type. Raises LookupError: no such type."""
-    class_: type[Toxic] = registry.load(GROUP, name)
+    class_: type[Toxic] = registry.load_plugin(GROUP, name)
     return class_

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
+from chaoslab.core.pipe import PacedQueue, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 # Bytes in flight, as in Toxiproxy (1024 chunks of 32 KB). Fewer would throttle a fast stream with a long latency.
@@ -23,25 +23,25 @@ class Latency(Toxic):
     jitter: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
-        walk = _Walk(abs(self.jitter) / 1000, dice)
+        walk = _JitterWalk(abs(self.jitter) / 1000, dice)
         late_s, jitters = self.latency / 1000, self.jitter != 0
 
-        def law(timed: Timed, start: float) -> Iterable[Timed]:
+        def schedule_item(timed: Timed, start: float) -> Iterable[Timed]:
             at, item = timed
             if item.__class__ is Signal:
                 return (Timed(start, item),)
             due = at + late_s
             # No draw without jitter, so that the dice of a toxic that has some are its own.
             if jitters:
-                due += walk.at(at, idle=at >= start - EARLY_S)
+                due += walk.get_jitter(at, idle=at >= start - EARLY_S)
             # Never before the item ahead of it: TCP keeps the order of bytes.
             return (Timed(due if due > start else start, item),)
 
         # Straight: a chain need not feed it anything while it delays nothing.
-        return ServedLine(law, since=now, straight=self.latency <= 0 and not jitters, room_bytes=ROOM_BYTES)
+        return PacedQueue(schedule_item, since=now, straight=self.latency <= 0 and not jitters, room_bytes=ROOM_BYTES)
 
 
-class _Walk:
+class _JitterWalk:
     """Jitter that is drawn anew for a chunk that finds none waiting. It never lets a chunk overtake an earlier one.
 
     A request that follows the answer before it is delayed by a uniform draw of its own, as in Toxiproxy. If chunks come
@@ -59,18 +59,18 @@ class _Walk:
         self._here: float  # drawn with the first knot
         self._there: float | None = None  # drawn when it is asked for
 
-    def at(self, moment: float, *, idle: bool) -> float:
+    def get_jitter(self, moment: float, *, idle: bool) -> float:
         """The jitter (s) of a chunk that arrives at that moment. `idle`: no chunk is waiting. Moments must not fall."""
         if idle or self._knot_at is None or moment >= self._knot_at + 2 * self._step_s:
-            self._knot_at, self._here, self._there = moment, self._draw(), None
+            self._knot_at, self._here, self._there = moment, self._draw_jitter(), None
             return self._here
         if self._there is None:
-            self._there = self._draw()
+            self._there = self._draw_jitter()
         if moment >= self._knot_at + self._step_s:
-            self._knot_at, self._here, self._there = self._knot_at + self._step_s, self._there, self._draw()
+            self._knot_at, self._here, self._there = self._knot_at + self._step_s, self._there, self._draw_jitter()
         share = (moment - self._knot_at) / self._step_s
         # The slope is never below -1, so no chunk is due before one that came earlier.
         return self._here + (self._there - self._here) * share
 
-    def _draw(self) -> float:
-        return self._dice.between(-self._jitter_s, self._jitter_s)
+    def _draw_jitter(self) -> float:
+        return self._dice.draw_between(-self._jitter_s, self._jitter_s)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
+from chaoslab.core.pipe import PacedQueue, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -19,15 +19,15 @@ class LimitData(Toxic):
         return _Counter(self.bytes, now, passed=before.passed if isinstance(before, _Counter) else 0)
 
 
-class _Counter(ServedLine):
+class _Counter(PacedQueue):
     """A line that counts the bytes passed."""
 
     def __init__(self, limit: int, now: float, *, passed: int) -> None:
-        super().__init__(self._count, since=now)
+        super().__init__(self._cut_at_limit, since=now)
         self.limit = limit
         self.passed = passed
 
-    def _count(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _cut_at_limit(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal):
             return (Timed(start, timed.item),)
         # Below 0 once a PATCH has set the limit below what had passed.

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Pipe, ServedLine, Timed
+from chaoslab.core.pipe import PacedQueue, Pipe, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -13,7 +13,7 @@ class Noop(Toxic):
     """Passes everything unchanged."""
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
-        return ServedLine(self._law, since=now, straight=True)
+        return PacedQueue(self._schedule_item, since=now, straight=True)
 
-    def _law(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _schedule_item(self, timed: Timed, start: float) -> Iterable[Timed]:
         return (Timed(start, timed.item),)

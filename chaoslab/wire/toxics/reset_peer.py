@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
+from chaoslab.core.pipe import PacedQueue, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -17,9 +17,9 @@ class ResetPeer(Toxic):
     timeout: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
-        return ServedLine(self._law, since=now)
+        return PacedQueue(self._schedule_reset, since=now)
 
     # The data goes nowhere: a reset throws away what the sockets hold.
-    def _law(self, timed: Timed, start: float) -> Iterable[Timed]:  # noqa: ARG002
+    def _schedule_reset(self, timed: Timed, start: float) -> Iterable[Timed]:  # noqa: ARG002
         # On a live connection too, where the real one closes with FIN: it is what the toxic's name says.
         return (Timed(start + max(0, self.timeout) / 1000, Signal.RESET),)

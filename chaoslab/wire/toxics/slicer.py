@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
+from chaoslab.core.pipe import PacedQueue, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -27,21 +27,21 @@ class Slicer(Toxic):
         # Toxiproxy counts this one in microseconds, unlike all others.
         pause_s = max(0, self.delay) / 1_000_000
 
-        def law(timed: Timed, start: float) -> Iterator[Timed]:
+        def schedule_pieces(timed: Timed, start: float) -> Iterator[Timed]:
             if isinstance(timed.item, Signal):
                 yield Timed(start, timed.item)
             else:
                 begin = 0
-                for size in self._sizes(len(timed.item), dice):
+                for size in self._iterate_sizes(len(timed.item), dice):
                     yield Timed(start, timed.item[begin : begin + size])
                     begin += size
                     start += pause_s
                 # An empty piece is a pause for the line, so the next chunk comes after the last pause too.
                 yield Timed(start, b"")
 
-        return ServedLine(law, since=now, straight=self.average_size <= 0 and not pause_s, pause_s=pause_s)
+        return PacedQueue(schedule_pieces, since=now, straight=self.average_size <= 0 and not pause_s, pause_s=pause_s)
 
-    def _sizes(self, total: int, dice: Dice) -> Iterator[int]:
+    def _iterate_sizes(self, total: int, dice: Dice) -> Iterator[int]:
         """The sizes of the pieces, from first to last, each at least one byte."""
         spread = abs(self.size_variation)
         uncut = [total]
@@ -52,7 +52,7 @@ class Slicer(Toxic):
             if self.average_size <= 0 or size <= self.average_size + spread:
                 yield size
                 continue
-            middle = size // 2 + (int(dice.between(-spread, spread)) if spread else 0)
+            middle = size // 2 + (int(dice.draw_between(-spread, spread)) if spread else 0)
             # At least a byte on either side: a variation above the average may ask for less than none.
             first = min(max(1, middle), size - 1)
             uncut += [size - first, first]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaoslab.base.dice import Dice
-from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
+from chaoslab.core.pipe import PacedQueue, Pipe, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
 
@@ -18,8 +18,8 @@ class SlowClose(Toxic):
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
         # Straight, since only the end has to pass through it.
-        return ServedLine(self._law, since=now, straight=True)
+        return PacedQueue(self._schedule_item, since=now, straight=True)
 
-    def _law(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _schedule_item(self, timed: Timed, start: float) -> Iterable[Timed]:
         late_s = max(0, self.delay) / 1000 if isinstance(timed.item, Signal) else 0.0
         return (Timed(start + late_s, timed.item),)

@@ -20,10 +20,10 @@ class Timeout(Toxic):
     timeout: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
-        return _Silence(max(0, self.timeout) / 1000, now)
+        return _DroppingPipe(max(0, self.timeout) / 1000, now)
 
 
-class _Silence:
+class _DroppingPipe:
     """A pipe that drops everything. Its timer runs from the connect and begins again with each chunk."""
 
     # Nothing is kept, so reading never has to stop for want of room.
@@ -55,12 +55,12 @@ class _Silence:
         self._over = True
         return [self._end]
 
-    def wake(self) -> float | None:
+    def find_next_due(self) -> float | None:
         return None if self._over or self._end.at == math.inf else self._end.at
 
-    def retire(self, now: float) -> tuple[list[Timed], list[Timed]]:  # noqa: ARG002
+    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:  # noqa: ARG002
         return [], []
 
-    def release(self, now: float) -> list[Timed]:
+    def release_all(self, now: float) -> list[Timed]:
         """Ends the stream: data is lost already, so the connection cannot go on."""
         return [Timed(now, Signal.END)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from chaoslab.core.events import Event, RunFinished, RunStarted
 from chaoslab.record.held import MAIN
-from chaoslab.record.log import BufferedEvent, Log, masked
+from chaoslab.record.log import BufferedEvent, Log, mask_events
 
 
 class RunWriter:
@@ -24,25 +24,25 @@ class RunWriter:
         """The duration of all trials so far, in their worlds' time."""
         self._trials = self._succeeded = self._asked = 0
 
-    def begin(self, started: RunStarted) -> None:
+    def write_start(self, started: RunStarted) -> None:
         self._asked = started.prompts
-        self.note(started)
+        self.write_event(started)
 
-    def add(self, events: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
+    def write_trial(self, events: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
         """Writes a trial; each log gets all of its events or none, and the main log only after the others."""
         entries = list(events)
         # The main log last: a trial that it has begun has the lines of all others, wherever the lab was killed.
         writers = sorted(dict.fromkeys(entry.writer for entry in entries), key=MAIN.__eq__)
         for writer in writers:
             writer_entries = entries if len(writers) == 1 else [entry for entry in entries if entry.writer == writer]
-            self._log(writer).copy(writer_entries, began=self._began, after_s=self.seconds)
+            self._open_log(writer).write_buffered(writer_entries, began=self._began, after_s=self.seconds)
         # Up to its last event: what came after the answer belongs to the trial too.
         self.seconds += max([seconds, *(entry.t for entry in entries)])
         self._trials += 1
         self._succeeded += ok
 
-    def end(self, reason: str) -> None:
-        self.note(
+    def write_end(self, reason: str) -> None:
+        self.write_event(
             RunFinished(
                 received=self._asked,
                 processed=self._trials,
@@ -50,16 +50,16 @@ class RunWriter:
                 duration_s=round(self.seconds, 6),
                 reason=reason,
                 # Whoever reads the run can tell by them if lines are lost.
-                lines={writer: log.lines for writer, log in self._logs.items() if writer != MAIN},
+                lines={writer: log.line_count for writer, log in self._logs.items() if writer != MAIN},
             )
         )
 
-    def note(self, event: Event) -> None:
-        self._log(MAIN).copy(
-            masked([BufferedEvent.build(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
+    def write_event(self, event: Event) -> None:
+        self._open_log(MAIN).write_buffered(
+            mask_events([BufferedEvent.build(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
         )
 
-    def _log(self, writer: str) -> Log:
+    def _open_log(self, writer: str) -> Log:
         if writer not in self._logs:
             self._logs[writer] = self._stack.enter_context(Log(self.folder, writer, run=self._run, origin=0.0))
         return self._logs[writer]

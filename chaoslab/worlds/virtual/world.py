@@ -1,5 +1,5 @@
 """The world of one trial: its own machine, network and chance, so that no earlier trial affects it.
-`Turns` is the order of calls that begin at the same moment: drawn by dice, or stated."""
+`CallTurns` is the order of calls that begin at the same moment: drawn by dice, or stated."""
 
 import asyncio
 import gc
@@ -25,12 +25,12 @@ from chaoslab.worlds.virtual.machine.machine import STARTS_S, Hung, Killed, Mach
 from chaoslab.worlds.virtual.network._loop import VirtualLoop, settle_future
 from chaoslab.worlds.virtual.network._loop import settle_future as resolve
 from chaoslab.worlds.virtual.network._sockets import Sockets
-from chaoslab.worlds.virtual.network.elsewhere import Elsewhere
+from chaoslab.worlds.virtual.network.elsewhere import OutsideHosts
 from chaoslab.worlds.virtual.network.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.patches import chance, kept_locks
 
 
-class Turns:
+class CallTurns:
     """Holds each call until nothing else happens at its moment, and lets all that have come by then begin in an order
     that is stated for this moment, or else drawn by named dice; without dice in that of asking. `told` is given the
     names of several calls in that order, those of one name with their number in the order of asking."""
@@ -48,27 +48,27 @@ class Turns:
         self._held: list[tuple[str, Callable[[], object]]] = []
         self._times = 0
 
-    def wait(self, name: str) -> None:
+    def wait_for_turn(self, name: str) -> None:
         """Waits for the turn of a call of this name, in a thread."""
-        if self._machine.in_thread():
+        if self._machine.is_in_virtual_thread():
             waiter = Waiter(self._machine)
-            self._hold(name, waiter.wake)
+            self._queue_call(name, waiter.wake)
             waiter.park("its turn among calls that were made together")
 
-    async def awaited(self, name: str) -> None:
+    async def await_turn(self, name: str) -> None:
         """Waits for the turn of a call of this name, in a task."""
         loop = asyncio.get_running_loop()
         if isinstance(loop, VirtualLoop):
             turn = loop.create_future()
-            self._hold(name, partial(loop.tell, settle_future, turn, None, None))
+            self._queue_call(name, partial(loop.call_if_open, settle_future, turn, None, None))
             await turn
 
-    def _hold(self, name: str, begin: Callable[[], object]) -> None:
+    def _queue_call(self, name: str, begin: Callable[[], object]) -> None:
         if not self._held:
-            self._machine.at(self._machine.now, self._let_go)
+            self._machine.schedule_at(self._machine.now, self._start_queued_calls)
         self._held.append((name, begin))
 
-    def _let_go(self) -> None:
+    def _start_queued_calls(self) -> None:
         waiting, self._held = self._held, []
         if len(waiting) > 1:
             self._times += 1
@@ -76,7 +76,11 @@ class Turns:
             for name, begin in waiting:
                 nth[name] += 1
                 label = f"{name} {nth[name]}" if sum(other_name == name for other_name, _ in waiting) > 1 else name
-                rank = self._place(label) if self._dice is None else self._dice(self._times, name, nth[name]).uniform()
+                rank = (
+                    self._find_stated_rank(label)
+                    if self._dice is None
+                    else self._dice(self._times, name, nth[name]).uniform()
+                )
                 drawn.append((rank, label, begin))
             # By rank alone: functions have no order to break a tie.
             drawn.sort(key=lambda entry: entry[0])
@@ -85,7 +89,7 @@ class Turns:
         for _, begin in waiting:
             begin()
 
-    def _place(self, label: str) -> float:
+    def _find_stated_rank(self, label: str) -> float:
         """The place of a call in the order that is stated for this moment; behind all others if it is not in it."""
         order = [*self._stated.get(self._times, ())]
         return order.index(label) if label in order else len(order)
@@ -103,9 +107,13 @@ class World:
     """The world of one trial. `now` is its wall clock's time at the start."""
 
     def __init__(
-        self, *names: object, now: datetime, deadline_s: float = DEADLINE_S, calls_max: int = CALLS_MAX,
-        elsewhere: Elsewhere | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        *names: object,
+        now: datetime,
+        deadline_s: float = DEADLINE_S,
+        calls_max: int = CALLS_MAX,
+        elsewhere: OutsideHosts | None = None,
+    ) -> None:
         """`names`: the names for its chance, a run's seed first, then the trial. `elsewhere`: what becomes of other
         hosts; None: they are refused."""
         self.machine = Machine(deadline_s=deadline_s, calls_max=calls_max)
@@ -113,10 +121,10 @@ class World:
         self.sockets = Sockets()
         self.loops: dict[int, VirtualLoop] = {}
         """The event loops that are open, by id."""
-        self.machine.endings += [self.sockets.leave, self._leave_loops, self._leave_locks]
+        self.machine.endings += [self.sockets.end_all_connections, self._close_loops, self._release_locks]
         self.closings: list[Callable[[], object]] = []
         """Called in a thread of the world when the work is over and `over` was called: services shut down."""
-        self.elsewhere = elsewhere or Elsewhere("refuse", ())
+        self.elsewhere = elsewhere or OutsideHosts("refuse", ())
         self.ended_by: Unsupported | ProcessEnded | None = None
         """The first thing that the program did and no trial goes on after."""
         self._unheard: dict[Address, Unsupported | None] | None = None if elsewhere is None else {}
@@ -129,41 +137,41 @@ class World:
         self.dice = Dice(*names)
         self.labels = Dice(names[0], "labels")
         """Those of ids that decide nothing, equal in all trials of a run."""
-        self.kept: dict[str, Any] = {}  # state of the stand-ins, for this world alone
+        self.kept: dict[str, Any] = {}  # state of the fakes, for this world alone
         # Whole microseconds: a datetime has no more.
         self._epoch_ns = (now - _1970) // timedelta(microseconds=1) * 1000 - round(STARTS_S * 1e9)
 
     def time_ns(self) -> int:
         """The wall clock, in nanoseconds since 1970; a wrong one where a fault has moved it."""
-        right_ns, wrong = self._epoch_ns + round(self.machine.look() * 1e9), skew.get()
-        return right_ns if wrong is None else wrong.tells(right_ns)
+        right_ns, wrong = self._epoch_ns + round(self.machine.read_clock() * 1e9), skew.get()
+        return right_ns if wrong is None else wrong.shift_time(right_ns)
 
     def time(self) -> float:
         """The wall clock, in seconds since 1970."""
         return self.time_ns() / 1e9
 
-    def loop(self) -> VirtualLoop:
+    def create_loop(self) -> VirtualLoop:
         return VirtualLoop(self)
 
-    def _leave_loops(self) -> None:
+    def _close_loops(self) -> None:
         for loop in list(self.loops.values()):
-            loop.leave()
+            loop.close_with_trial()
 
-    def _leave_locks(self) -> None:
+    def _release_locks(self) -> None:
         if self.machine.left_behind:
-            kept_locks.let_go(self.machine)
+            kept_locks.free_from_dead_threads(self.machine)
 
-    def resolve(self, host: Any, port: Any) -> list[tuple[Any, ...]]:
+    def resolve_host(self, host: Any, port: Any) -> list[tuple[Any, ...]]:
         """See `socket.getaddrinfo`. Raises Unsupported: this network has no such name, and it is refused. OSError: it
         is unreachable."""
         name = host.decode() if isinstance(host, bytes) else str(host)
         try:
-            addresses = self.network.resolve(host, port)
+            addresses = self.network.resolve_host(host, port)
         except LookupError as unknown:
-            error = self.elsewhere.name(str(unknown.args[0]))
+            error = self.elsewhere.build_name_error(str(unknown.args[0]))
         else:
-            if (report := self.elsewhere.report(name)) is not None:
-                self._one_trip(name)
+            if (report := self.elsewhere.build_telemetry_error(name)) is not None:
+                self._pass_trip_time(name)
                 raise report
             address = addresses[0][4]
             # A gate is of a name that is looked up; an address needs no lookup.
@@ -173,33 +181,33 @@ class World:
                 return addresses
             error = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
             tell_client()
-        self._one_trip(name)
+        self._pass_trip_time(name)
         raise error
 
-    def _one_trip(self, host: str) -> None:
+    def _pass_trip_time(self, host: str) -> None:
         """Lets the time of a question pass that nobody answers, so that the deadline bounds a loop of them."""
-        self.machine.steps.requested(host)
-        if self.machine.in_thread():
+        self.machine.steps.count_request(host)
+        if self.machine.is_in_virtual_thread():
             # In a thread only: the machine itself cannot wait.
             self.machine.sleep(TRIP_S)
 
-    def known(self, address: Any) -> Address:
+    def normalize_address(self, address: Any) -> Address:
         """The address in its canonical form, if there is a possible listener. Raises Unsupported: it leads out of this
         network, and that is refused. OSError: it is unreachable."""
         host, port = str(address[0]), int(address[1])
-        if self.network.address_of(host) not in (None, host):
-            host = str(self.resolve(host, port)[0][4][0])
-        host_address = self.network.address_of(host)
+        if self.network.find_address(host) not in (None, host):
+            host = str(self.resolve_host(host, port)[0][4][0])
+        host_address = self.network.find_address(host)
         if host_address is None or not (
             # All of loopback is this computer, whether or not somebody listens.
-            host_address.startswith("127.") or host_address == "::1" or self.network.knows(host)
+            host_address.startswith("127.") or host_address == "::1" or self.network.is_known_host(host)
         ):
-            error = self.elsewhere.address(host, port)
-            self._one_trip(host)
+            error = self.elsewhere.build_address_error(host, port)
+            self._pass_trip_time(host)
             raise error
         if self._unheard is not None and (host_address, port) not in (*self.network.heard, *self._unheard):
             before = self.ended_by
-            self._unheard[host_address, port] = self.elsewhere.nobody(host, port)
+            self._unheard[host_address, port] = self.elsewhere.build_no_listener_error(host, port)
             self.ended_by = before  # somebody may listen there yet
         return host_address, port
 
@@ -211,30 +219,32 @@ class World:
     @property
     def drew(self) -> bool:
         """True if a program has drawn chance of its own."""
-        return chance.has_drawn(self)
+        return chance.has_world_drawn(self)
 
-    def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> Turns:
-        """The turns of calls that begin at the same moment; see `Turns`."""
-        return Turns(self.machine, order, told)
+    def build_call_turns(
+        self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]
+    ) -> CallTurns:
+        """The turns of calls that begin at the same moment; see `CallTurns`."""
+        return CallTurns(self.machine, order, told)
 
-    def pace(self, function: str) -> int:
+    def grant_call_allowance(self, function: str) -> int:
         """The number of calls that the running thread may make until it must ask again, this one included."""
-        return self.machine.steps.calls.grant(f"calls {function}", "calls")
+        return self.machine.steps.calls.grant_steps(f"calls {function}", "calls")
 
-    def runaway(self, reason: str) -> None:
+    def end_runaway_trial(self, reason: str) -> None:
         """Ends an endless trial from a thread that answers it."""
-        self.machine.end_soon(reason, but=getcurrent())
+        self.machine.end_run_soon(reason, but=getcurrent())
 
-    def entered(self) -> AbstractContextManager[None]:
+    def enter_world(self) -> AbstractContextManager[None]:
         """A context in which this thread of the process is in the world, and uses its clocks and its chance."""
         return within(self)
 
-    def outside(self) -> AbstractContextManager[None]:
+    def suspend_world(self) -> AbstractContextManager[None]:
         """A context in which this thread is in no world, while the clock of this one stands still."""
         return within(None)
 
     @contextmanager
-    def importing(self, module: str) -> Iterator[None]:
+    def isolate_import(self, module: str) -> Iterator[None]:
         """A context in which chance belongs to the module. So the module gets the same values in whichever trial it is
         imported first, and takes none from that trial."""
         before = self.dice, self.labels, self.kept
@@ -244,15 +254,15 @@ class World:
         finally:
             self.dice, self.labels, self.kept = before
 
-    def kill(self) -> None:
+    def kill_program(self) -> None:
         """Kills the program's process, and with it the calling thread, if that is the program's."""
-        self.machine.kill()
+        self.machine.kill_program()
 
-    def interrupt(self) -> None:
+    def interrupt_program(self) -> None:
         """Ends the wait of the first thread with a CancelledError, if it waits."""
-        self.machine.interrupt(asyncio.CancelledError())
+        self.machine.interrupt_program(asyncio.CancelledError())
 
-    def run(
+    def run_program(
         self, work: Callable[[], T], *, over: Callable[[], object] = lambda: None, again: Again = lambda: None
     ) -> T:
         """Runs `work` as the first thread of this world and returns its result; then calls `over` and ends the
@@ -267,95 +277,95 @@ class World:
         outcome: list[T] = []
         failed: list[BaseException] = []
 
-        def first(work: Callable[[], Any]) -> None:
+        def record_outcome(work: Callable[[], Any]) -> None:
             try:
                 outcome.append(work())
             except BaseException as error:  # noqa: BLE001 - it is raised again in the caller
                 # A dead process raises no errors of its own: it is told to end only now.
-                if not self.machine.is_dead():
+                if not self.machine.is_caller_dead():
                     failed.append(error)
 
         def run_processes() -> None:
             process: Callable[[], Any] | None = work
             while process is not None:
                 try:
-                    self.machine.run(partial(first, process), name=FIRST)
+                    self.machine.run(partial(record_outcome, process), name=FIRST)
                     return
                 except Killed:
-                    self._bury()
+                    self._clean_up_killed()
                     process = again()
 
         try:
-            with self.entered(), _own_asyncio():
+            with self.enter_world(), _hide_running_loop():
                 # Services shut down before the machine stops, which would end them at their place.
                 try:
                     try:
                         run_processes()
                     finally:
                         over()
-                    self._close()
+                    self._shut_down_services()
                 finally:
                     self.machine.stop()
         except Exception as error:
-            self._raise_end(error)  # for example a hang of threads that wait for a refused thing
+            self._raise_trial_end_cause(error)  # for example a hang of threads that wait for a refused thing
             raise
-        self._raise_end(None)
+        self._raise_trial_end_cause(None)
         if failed:
             raise failed[0]
         return outcome[0] if outcome else cast(T, None)
 
-    def _bury(self) -> None:
+    def _clean_up_killed(self) -> None:
         """Takes out of the world what ends with a process that was killed: its threads, its locks, and the transactions
         that it has not committed. Its connections are their services' matter (`ServiceSeam.hang_up`)."""
-        self.machine.bury()
-        kept_locks.let_go(self.machine)
-        kinds, objects = _kinds_of(sqlite3.Connection), gc.get_objects()
+        self.machine.remove_killed_threads()
+        kept_locks.free_from_dead_threads(self.machine)
+        kinds, objects = _collect_subclasses(sqlite3.Connection), gc.get_objects()
         for connection in compress(objects, map(kinds.__contains__, map(type, objects))):  # in C: there are 100,000
             with suppress(sqlite3.Error):  # closed, or of another thread of the process
                 connection.rollback()
 
-    def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002 - the machine knows
+    def wait_until_quiet(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002 - the machine knows
         """Lets everything else go on until nothing is due any more, or for so long; for the first thread."""
         machine = self.machine
-        if not machine.is_quiet():
+        if not machine.has_nothing_due():
             waiter = Waiter(machine)
-            machine.when_quiet(waiter.wake, within_s=within_s)
+            machine.notify_when_quiet(waiter.wake, within_s=within_s)
             waiter.park(self._settling)
 
-    async def settle_async(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002
+    async def await_quiet(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002
         """The same for the first thread's own loop, whose tasks go on too."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         task = asyncio.current_task()
         # A loop that has nothing else to do is as quiet as its machine.
-        if task is not None and not (self.machine.is_quiet() and loop.is_alone()):
+        if task is not None and not (self.machine.has_nothing_due() and loop.has_single_task()):
             self._settling, settled = f"{FIRST}: {task.get_name()} ", loop.create_future()
-            self.machine.when_quiet(partial(loop.tell, resolve, settled, None, None), within_s=within_s)
+            self.machine.notify_when_quiet(partial(loop.call_if_open, resolve, settled, None, None), within_s=within_s)
             await settled
 
-    def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
+    def list_pending_waits(self, busy: Callable[[], Sequence[str]]) -> list[str]:
         waiting = self.machine.pending
         if waiting and not busy():
             waiting = waiting[: self.machine.pending_since]
         # Its own wait for quiet is no work.
         return [line for line in waiting if not line.startswith(self._settling)]
 
-    def aside(self, work: Callable[[], None]) -> None:
+    def run_outside_trial(self, work: Callable[[], None]) -> None:
         """Runs the work on a thread of its own until it ends, or would never end. It takes none of the trial's time."""
         now = self.machine.now
         with suppress(Hung):
-            self.machine.go_on(self.machine.start(work, name="the state"))
+            self.machine.run_until_thread_ends(self.machine.start_thread(work, name="the state"))
         self.machine.now = now
 
-    def _close(self) -> None:
+    def _shut_down_services(self) -> None:
         """Lets services shut down, for as long as the deadline allows. That takes none of the trial's time."""
         ended_at = self.machine.now
         for closing in self.closings:
             with suppress(Hung):
-                self.machine.go_on(self.machine.start(closing, name="the shutdown of a service"))
+                self.machine.run_until_thread_ends(self.machine.start_thread(closing, name="the shutdown of a service"))
         self.machine.now = ended_at
 
-    def _raise_end(self, cause: Exception | None) -> None:
+    def _raise_trial_end_cause(self, cause: Exception | None) -> None:
         """Raises what ended the trial, even if the program swallowed it: such as an address of this computer at which
         nobody has listened in this world, so that the program's own backend was meant."""
         # The program's own end says most, then that of another thread, then what nobody has answered.
@@ -364,34 +374,37 @@ class World:
         if ending := self.ended_by or self.machine.foreign or next(unheard, None):
             raise ending from cause
 
-    def run_async(
-        self, work: Callable[[], Coroutine[Any, Any, T]], *, over: Callable[[], object] = lambda: None,
+    def run_program_async(
+        self,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        over: Callable[[], object] = lambda: None,
         again: Again = lambda: None,
-    ) -> T:  # fmt: skip
+    ) -> T:
         """Runs a coroutine in the same way, on its own event loop."""
 
-        def main() -> T:
-            loop = self.loop()
+        def run_on_loop() -> T:
+            loop = self.create_loop()
             try:
                 asyncio.set_event_loop(loop)
                 return loop.run_until_complete(work())
             finally:
                 try:
-                    loop.finish()
+                    loop.end_tasks()
                 finally:
                     asyncio.set_event_loop(None)
                     loop.close()
 
-        return self.run(main, over=over, again=again)
+        return self.run_program(run_on_loop, over=over, again=again)
 
 
-def _kinds_of(kind: type) -> set[type]:
+def _collect_subclasses(kind: type) -> set[type]:
     """A class and those derived from it."""
-    return {kind}.union(*map(_kinds_of, kind.__subclasses__()))
+    return {kind}.union(*map(_collect_subclasses, kind.__subclasses__()))
 
 
 @contextmanager
-def _own_asyncio() -> Iterator[None]:
+def _hide_running_loop() -> Iterator[None]:
     """A context that hides a loop which already runs in this thread, such as a notebook's, and restores it."""
     running, hooks = _get_running_loop(), sys.get_asyncgen_hooks()
     # asyncio keeps a thread's loop here; it has no function that takes it away without a warning.

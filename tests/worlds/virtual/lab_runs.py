@@ -8,12 +8,12 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.config.settings import Settings
-from chaoslab.execution.forked import Children
-from chaoslab.execution.pipeline import write_run as run_written
+from chaoslab.execution.forked import ChildExecutor
+from chaoslab.execution.pipeline import open_run_folder as run_written
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import InProcess
+from chaoslab.execution.workers import InProcessExecutor
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
-from chaoslab.lab.launch import make_spec
+from chaoslab.lab.launch import make_lab_spec
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.runs import Run
 
@@ -29,20 +29,20 @@ EVERYTHING = {
 def prompts(wanted: Sequence[int] = ()) -> list[Any]:
     """Those of the agent's own prompts, counted from 1; all of them when none is named."""
     reader = importlib.import_module("chaoslab.agent.prompts")
-    found: list[Any] = reader.load(reader.FILE)
+    found: list[Any] = reader.load_prompts(reader.FILE)
     return [found[number - 1] for number in wanted] if wanted else found
 
 
 def spec(settings: Mapping[str, str], asked: Sequence[Any] | None = None) -> LabSpec:
-    return make_spec(Settings().override({"WORLD": "virtual", **settings}), asked or prompts())
+    return make_lab_spec(Settings().override({"WORLD": "virtual", **settings}), asked or prompts())
 
 
 def done(work: LabSpec, *, jobs: int = 1, shuffled: bool = False) -> list[LabResult]:
     """The outcome of each trial, in the order of their numbers. `shuffled`: done in another."""
-    specs = [TrialSpec(number) for number in range(work.settings.trials_of(len(work.prompts)))]
+    specs = [TrialSpec(number) for number in range(work.settings.count_trials(len(work.prompts)))]
     if shuffled:
         specs.sort(key=lambda spec: Dice("shuffled", spec.number).uniform())
-    does = InProcess() if jobs == 1 else Children(jobs)
+    does = InProcessExecutor() if jobs == 1 else ChildExecutor(jobs)
     return sorted(does.map(work, specs), key=lambda one: one.number)
 
 
@@ -55,7 +55,7 @@ def written(folder: Path, work: LabSpec, found: Sequence[LabResult]) -> dict[str
     run = Run.create(folder, now=work.now, name=work.name)
     with run_written(work, len(found), run.folder) as book:
         for one in found:
-            book.add(one.kept, seconds=one.seconds, ok=one.ok)
+            book.write_trial(one.kept, seconds=one.seconds, ok=one.ok)
     return files(run.folder)
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from chaoslab.seams.services.app import Wsgi
 from chaoslab.worlds.virtual.machine.machine import STARTS_S
-from chaoslab.worlds.virtual.network.serving import serve
+from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.told import Story, told_by
@@ -19,7 +19,7 @@ NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 def a_world(services: dict[str, Wsgi] | None = None, *, deadline_s: float = 3600.0) -> World:
     world = World(7, now=NOW, deadline_s=deadline_s)
     for name, app in (services or {}).items():
-        serve(world.network, name, 80, app)
+        serve_application(world.network, name, 80, app)
     return world
 
 
@@ -45,7 +45,7 @@ def tells(what: Any, seconds: float | None = None) -> Callable[[Story], Callable
 
 
 def _once(story: Callable[[], T], world: World) -> tuple[T, float]:
-    return world.run(story), since(world.machine.now)
+    return world.run_program(story), since(world.machine.now)
 
 
 def since(moment: float) -> float:

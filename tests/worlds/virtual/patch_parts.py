@@ -1,4 +1,4 @@
-"""Shared by the tests of stand-ins: a world to run something in, and the stand-ins with one of them taken out."""
+"""Shared by the tests of fakes: a world to run something in, and the fakes with one of them taken out."""
 
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ NOW = datetime(2026, 6, 1, 9, 30, tzinfo=UTC)
 
 
 def in_place() -> Iterator[None]:
-    """The stand-ins. A module whose tests are not about putting them there has them there once, as a fixture: that
+    """The fakes. A module whose tests are not about putting them there has them there once, as a fixture: that
     takes longer than most stories.
     """
     with Patches():
@@ -27,23 +27,23 @@ def world(seed: int = 7) -> World:
 
 
 def run(work: Callable[[], T]) -> T:
-    """In a world of its own, the stand-ins in place."""
+    """In a world of its own, the fakes in place."""
     return in_each(work, 7)[0]
 
 
 def in_each(work: Callable[[], T], *seeds: int) -> list[T]:
     """The same in a world of each seed, one after the other."""
     with Patches():
-        return [world(seed).run(work) for seed in seeds]
+        return [world(seed).run_program(work) for seed in seeds]
 
 
 def take_out(monkeypatch: pytest.MonkeyPatch, *remedies: tuple[Any, str]) -> None:
-    """From now on these names (holder, name) have no stand-ins; each must have had one."""
-    whole = patches.all_patches
+    """From now on these names (holder, name) have no fakes; each must have had one."""
+    whole = patches.iterate_patches
     gone = {(id(holder), name) for holder, name in remedies}
-    assert gone <= {(id(patch.holder), patch.name) for patch in whole()}, f"no stand-ins for {remedies}"
+    assert gone <= {(id(patch.holder), patch.name) for patch in whole()}, f"no fakes for {remedies}"
     monkeypatch.setattr(
-        patches, "all_patches", lambda: [patch for patch in whole() if (id(patch.holder), patch.name) not in gone]
+        patches, "iterate_patches", lambda: [patch for patch in whole() if (id(patch.holder), patch.name) not in gone]
     )
 
 

@@ -46,8 +46,8 @@ def test_a_context_of_a_world_checks_certificates_for_real_outside_of_it(authori
     def story() -> list[ssl.SSLContext]:
         return [ssl.create_default_context(cafile=file) for _ in range(2)]
 
-    contexts = a_world().run(story)
-    for context in (*contexts, *a_world().run(story)):
+    contexts = a_world().run_program(story)
+    for context in (*contexts, *a_world().run_program(story)):
         assert isinstance(context, ssl.SSLContext)
         assert not _shakes_hands(context, trustme.CA()), "a stranger"
         assert _shakes_hands(context, made)
@@ -57,7 +57,7 @@ def test_a_context_of_a_world_checks_certificates_for_real_outside_of_it(authori
 def test_it_does_so_after_the_stand_ins_have_gone(authority: tuple[trustme.CA, str]) -> None:
     made, file = authority
     with Patches():
-        contexts = a_world().run(lambda: [ssl.create_default_context(cafile=file) for _ in range(2)])
+        contexts = a_world().run_program(lambda: [ssl.create_default_context(cafile=file) for _ in range(2)])
     assert [_shakes_hands(context, made) for context in contexts] == [True, True]
 
 
@@ -71,7 +71,7 @@ def test_who_asks_for_the_certificates_gets_them() -> None:
 
     real = story()
     assert all(real)
-    assert a_world().run(lambda: [story(), story()]) == [real, real]
+    assert a_world().run_program(lambda: [story(), story()]) == [real, real]
 
 
 WRONG: dict[str, dict[str, Any]] = {"missing": {"cafile": "/no/such.pem"}, "garbled": {"cadata": "none"}, "nothing": {}}
@@ -88,7 +88,7 @@ def test_a_wrong_file_is_told_at_once(given: dict[str, Any]) -> None:
 
     expected = story()
     assert issubclass(expected[0], Exception)
-    assert a_world().run(lambda: [story(), story()]) == [expected, expected]
+    assert a_world().run_program(lambda: [story(), story()]) == [expected, expected]
 
 
 def test_a_file_that_has_changed_is_looked_at_again(authority: tuple[trustme.CA, str]) -> None:
@@ -101,4 +101,4 @@ def test_a_file_that_has_changed_is_looked_at_again(authority: tuple[trustme.CA,
         with pytest.raises(ssl.SSLError):
             ssl.create_default_context(cafile=file)
 
-    a_world().run(story)
+    a_world().run_program(story)

@@ -56,7 +56,7 @@ def shuffled() -> list[int]:
 def draw_all(seeds: tuple[int, ...]) -> list[dict[str, Any]]:
     """In a world of each seed: each draw in a world of its own, since one may move the next."""
     with Patches():
-        return [{name: world(seed).run(draw) for name, draw, _ in CASES} for seed in seeds]
+        return [{name: world(seed).run_program(draw) for name, draw, _ in CASES} for seed in seeds]
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_a_thread_beside_the_world_draws_what_it_would_have_drawn() -> None:
     with Patches():
         real = threading.Thread(target=beside)
         real.start()
-        world().run(lambda: [random.random() for _ in range(1000)])
+        world().run_program(lambda: [random.random() for _ in range(1000)])
         real.join()
     assert found == expected
 

@@ -21,22 +21,24 @@ class Program:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *methods: str) -> None:
         self.seen: list[tuple[int, ClientEnd]] = []
-        self.machine = SimpleNamespace(now=1.0, lapsed_at=-1.0, soon=lambda _, error: self.raised.append(error))
+        self.machine = SimpleNamespace(now=1.0, lapsed_at=-1.0, schedule_now=lambda _, error: self.raised.append(error))
         self.raised: list[Any] = []
         self.closed: list[str] = []
         self.left = False
-        client = SimpleNamespace(machine=self.machine, available=lambda: self.left)
+        client = SimpleNamespace(machine=self.machine, has_readable_data=lambda: self.left)
         end = SimpleNamespace(
             peer=client, machine=self.machine, reset=lambda: self.closed.append("reset"),
             close=lambda: self.closed.append("close"),
         )  # fmt: skip
-        outages = SimpleNamespace(opened=lambda *_: None, closed=lambda *_: self.closed.append("over"))
+        outages = SimpleNamespace(
+            add_connection=lambda *_: None, remove_connection=lambda *_: self.closed.append("over")
+        )
         seam: Any = SimpleNamespace(outages=outages, turns=None, book=None, models={})
         self.waited: list[int] = []
-        monkeypatch.setattr(client_side, "attempt_aside", lambda seam, name, request, line: self._attempt(request))  # noqa: ARG005
+        monkeypatch.setattr(client_side, "make_service_attempt", lambda *call: self._attempt(call[2]))
         self.side = ClientSide(end, seam, "shop", lambda *_: None)  # type: ignore[arg-type]
         for method in methods:
-            self.side.attempt_of(SimpleNamespace(method=method.encode(), target=b"/", headers=[]), b"")  # type: ignore[arg-type]
+            self.side.build_attempt(SimpleNamespace(method=method.encode(), target=b"/", headers=[]), b"")  # type: ignore[arg-type]
 
     def _attempt(self, request: Any) -> Any:
         number = self.count = getattr(self, "count", 0) + 1
@@ -46,18 +48,20 @@ class Program:
             if request.target == "/broken":
                 raise BrokenFault("it fails")
 
-        attempt: Any = SimpleNamespace(request=request, name="shop", began_s=0.5, waited_s=None, ended=ended)
+        attempt: Any = SimpleNamespace(
+            request=request, name="shop", began_s=0.5, waited_s=None, handle_client_end=ended
+        )
 
         def waited() -> None:
             self.waited.append(number)
             attempt.waited_s = 0.2
 
-        attempt.waited = waited
+        attempt.note_client_timeout = waited
         return attempt
 
     def takes(self, data: bytes, size: int) -> Any:
         for begin in range(0, len(data), size):
-            self.side.took(data[begin : begin + size])
+            self.side.handle_read(data[begin : begin + size])
         return self
 
 
@@ -88,12 +92,12 @@ def test_an_answer_is_told_when_it_is_whole_or_over(
     program = Program(monkeypatch, method).takes(data, size)
     if over:
         assert program.seen == []
-        program.side.over(over)
+        program.side.handle_end(over)
     ((_, seen),) = program.seen
     assert (seen.error, seen.answer and seen.answer[0], seen.answer[2] if seen.answer else b"") == (error, status, body)
     if error is None:
         assert seen.bytes == len(data)
-    program.side.over("closed")
+    program.side.handle_end("closed")
     assert len(program.seen) == 1
 
 
@@ -104,18 +108,18 @@ def test_the_bytes_of_answers_that_follow_each_other_are_told_apart(size: int, m
     assert [(number, seen.bytes, seen.answer[2]) for number, seen in program.seen] == [
         (1, len(OK), b"ok"), (2, len(CHUNKS), b"ok!"), (3, len(later), b"no"),
     ]  # fmt: skip
-    program.side.over("closed")
+    program.side.handle_end("closed")
     assert [(seen.error, seen.bytes) for _, seen in program.seen[3:]] == [(None, len(BARE)), ("closed", 0)]
     assert program.closed == ["over"]
-    program.side.attempt_of(SimpleNamespace(method=b"GET", target=b"/", headers=[]), b"")
+    program.side.build_attempt(SimpleNamespace(method=b"GET", target=b"/", headers=[]), b"")
     assert program.seen[-1][1].error == "closed"  # nothing comes over it any more
 
 
 def test_a_stream_is_told_with_its_times_and_a_wait_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(monkeypatch, "GET").takes(EVENTS + b"9\r\ndata: a\n\n\r\n", 1000)
     program.machine.now = 4.0
-    program.side.waited()
-    program.side.lapse()
+    program.side.handle_timeout()
+    program.side.abandon_oldest_exchange()
     ((_, seen),) = program.seen
     assert (seen.error, seen.waited, seen.gave_up, program.waited) == ("left", True, True, [1])
     assert seen.streamed is not None
@@ -131,8 +135,8 @@ def test_a_stream_without_a_length_began_with_its_first_byte(monkeypatch: pytest
         (4.0, b"x"),
     ):
         program.machine.now = now_s
-        program.side.took(part)
-    program.side.over("closed")
+        program.side.handle_read(part)
+    program.side.handle_end("closed")
     ((_, seen),) = program.seen
     assert seen.streamed is not None
     assert (seen.streamed.first_byte_s, seen.streamed.last_byte_s, seen.streamed.size) == (1.5, 3.5, 10)
@@ -144,26 +148,26 @@ def test_one_who_leaves_waited_if_time_passed_and_nothing_was_there(
 ) -> None:
     program = Program(monkeypatch, "GET").takes(OK[:-1], 1000)
     program.machine.now, program.left = now_s, left
-    program.side.over("left")
+    program.side.handle_end("left")
     ((_, seen),) = program.seen
     assert (seen.waited, seen.gave_up) == (waited, False)
     program.machine.lapsed_at = now_s
     later = Program(monkeypatch, "GET")
     later.machine.lapsed_at = 1.0
-    later.side.over("left")
+    later.side.handle_end("left")
     assert later.seen[0][1].gave_up
 
 
 def test_a_process_that_dies_resets_what_is_under_way_and_closes_what_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     busy, idle = Program(monkeypatch, "GET"), Program(monkeypatch)
-    busy.side.drop()
-    idle.side.drop()
-    idle.side.lapse()
+    busy.side.break_connection()
+    idle.side.break_connection()
+    idle.side.abandon_oldest_exchange()
     assert (busy.closed, idle.closed) == (["reset"], ["close"])
 
 
 def test_a_fault_that_is_broken_ends_the_run_and_not_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(monkeypatch)
-    program.side.attempt_of(SimpleNamespace(method=b"GET", target=b"/broken", headers=[]), b"")  # type: ignore[arg-type]
-    program.side.took(OK)
+    program.side.build_attempt(SimpleNamespace(method=b"GET", target=b"/broken", headers=[]), b"")  # type: ignore[arg-type]
+    program.side.handle_read(OK)
     assert [str(error) for error in program.raised] == ["it fails"]

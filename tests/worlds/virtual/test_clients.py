@@ -21,7 +21,7 @@ import urllib3
 from chaoslab.worlds.virtual.machine.context import Unsupported
 from chaoslab.worlds.virtual.network._sockets import Poll, select
 from chaoslab.worlds.virtual.network.network import TRIP_S, NetworkEnd
-from chaoslab.worlds.virtual.network.serving import serve
+from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.machine_parts import a_world, answers, now, since
@@ -48,21 +48,21 @@ class _Rude:
     def be_silent(cls, end: NetworkEnd) -> None:
         cls(end, silent=True)
 
-    def arrived(self) -> None:
-        if self._end.take() and not self._silent:
+    def handle_arrival(self) -> None:
+        if self._end.receive_bytes() and not self._silent:
             self._end.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")
-            self._end.machine.after(1, self._end.reset)
+            self._end.machine.schedule_after(1, self._end.reset)
 
-    def broke(self, error: OSError) -> None:
+    def handle_reset(self, error: OSError) -> None:
         pass
 
-    def drained(self) -> None:
+    def handle_write_room(self) -> None:
         pass
 
 
 def _world() -> World:
     world = a_world({"tools": answers})
-    serve(world.network, "tools", 443, answers)
+    serve_application(world.network, "tools", 443, answers)
     for port in (80, 443):
         world.network.listen("rude", port, _Rude.begin)
         world.network.listen("silent", port, _Rude.be_silent)
@@ -175,8 +175,8 @@ def _http_client() -> list[Any]:
 @pytest.mark.usefixtures("calls")
 def test_a_blocking_client(story: Callable[[], list[Any]], expected: list[Any]) -> None:
     with Patches():
-        assert _world().run(story) == expected
-        assert _world().run(story) == expected
+        assert _world().run_program(story) == expected
+        assert _world().run_program(story) == expected
 
 
 async def _all_async(fetch: Callable[[str, bytes | None], Awaitable[bytes]]) -> list[Any]:
@@ -223,8 +223,8 @@ async def _aiohttp() -> list[Any]:
 @pytest.mark.usefixtures("calls")
 def test_an_asyncio_client(story: Callable[[], Any], expected: list[Any]) -> None:
     with Patches():
-        assert _world().run_async(story) == expected
-        assert _world().run(lambda: asyncio.run(story())) == expected
+        assert _world().run_program_async(story) == expected
+        assert _world().run_program(lambda: asyncio.run(story())) == expected
 
 
 def test_a_connection_is_kept_and_the_next_call_needs_none() -> None:
@@ -240,7 +240,7 @@ def test_a_connection_is_kept_and_the_next_call_needs_none() -> None:
         return took
 
     with Patches():
-        assert _world().run(story) == [4, 2, 4, 2]
+        assert _world().run_program(story) == [4, 2, 4, 2]
 
 
 def test_a_kept_connection_that_the_other_side_has_closed_is_not_used_again() -> None:
@@ -248,13 +248,13 @@ def test_a_kept_connection_that_the_other_side_has_closed_is_not_used_again() ->
 
     def story() -> list[int]:
         world = _world_of_here()
-        accept = world.network._listeners[world.network.address_of("tools") or "", 80]
+        accept = world.network._listeners[world.network.find_address("tools") or "", 80]
 
         def noted(end: NetworkEnd) -> None:
             ends.append(end)
             accept(end)
 
-        world.network.silence("tools", 80)
+        world.network.stop_listening("tools", 80)
         world.network.listen("tools", 80, noted)
         codes: list[Any] = []
         with requests.Session() as session, httpx.Client() as client, urllib3.PoolManager(retries=False) as pool:
@@ -267,14 +267,14 @@ def test_a_kept_connection_that_the_other_side_has_closed_is_not_used_again() ->
         return [getattr(reply, "status_code", None) or reply.status for reply in codes]
 
     with Patches():
-        assert _world().run(story) == [200] * 6
+        assert _world().run_program(story) == [200] * 6
     assert len(ends) == 6
 
 
 def _world_of_here() -> World:
-    from chaoslab.worlds.virtual.machine.context import world
+    from chaoslab.worlds.virtual.machine.context import get_world
 
-    return cast(World, world())
+    return cast(World, get_world())
 
 
 def test_a_streamed_answer_arrives_line_by_line() -> None:
@@ -286,7 +286,7 @@ def test_a_streamed_answer_arrives_line_by_line() -> None:
         return first + second
 
     with Patches():
-        assert _world().run(story) == [(f"data: {n % 3}", n + 1.0) for n in range(6)]
+        assert _world().run_program(story) == [(f"data: {n % 3}", n + 1.0) for n in range(6)]
 
 
 def test_a_streamed_answer_arrives_line_by_line_in_asyncio_too() -> None:
@@ -297,7 +297,7 @@ def test_a_streamed_answer_arrives_line_by_line_in_asyncio_too() -> None:
             return seen + [(line.decode().strip(), now()) async for line in other.content if line.strip()]
 
     with Patches():
-        assert _world().run_async(story) == [(f"data: {n % 3}", n + 1.0) for n in range(6)]
+        assert _world().run_program_async(story) == [(f"data: {n % 3}", n + 1.0) for n in range(6)]
 
 
 def test_a_body_that_is_made_on_the_way_is_sent_in_chunks() -> None:
@@ -321,7 +321,7 @@ def test_a_body_that_is_made_on_the_way_is_sent_in_chunks() -> None:
                 now()]  # fmt: skip
 
     with Patches():
-        assert _world().run(story) == [b"012", b"012", b"012", 9.0]
+        assert _world().run_program(story) == [b"012", b"012", b"012", 9.0]
 
 
 def test_connecting_takes_time_and_can_time_out() -> None:
@@ -338,7 +338,7 @@ def test_connecting_takes_time_and_can_time_out() -> None:
         return seen
 
     with Patches():
-        assert _world().run(story) == ["ConnectTimeout", "ConnectTimeout", "TimeoutError"]
+        assert _world().run_program(story) == ["ConnectTimeout", "ConnectTimeout", "TimeoutError"]
 
 
 def test_a_timeout_that_is_set_for_all_sockets_is_the_worlds_own() -> None:
@@ -357,7 +357,7 @@ def test_a_timeout_that_is_set_for_all_sockets_is_the_worlds_own() -> None:
     try:
         with Patches():
             socket.setdefaulttimeout(77.0)
-            assert [_world().run(story) for _ in range(2)] == [[None, 2.0, 2.0, 2.0, None]] * 2
+            assert [_world().run_program(story) for _ in range(2)] == [[None, 2.0, 2.0, 2.0, None]] * 2
         assert socket.getdefaulttimeout() == 77.0
     finally:
         socket.setdefaulttimeout(of_the_process)
@@ -371,7 +371,7 @@ def test_retries_of_urllib3_back_off_in_virtual_time() -> None:
         return now()
 
     with Patches():
-        assert _world().run(story) == 3 + 0 + 3 + 2 + 3
+        assert _world().run_program(story) == 3 + 0 + 3 + 2 + 3
 
 
 def test_selecting_and_polling_wait_for_what_comes() -> None:
@@ -398,7 +398,7 @@ def test_selecting_and_polling_wait_for_what_comes() -> None:
         return seen
 
     with Patches():
-        assert _world().run(story) == [([], ([], [], []), 3.0), (1, True, 8.0)]
+        assert _world().run_program(story) == [([], ([], [], []), 3.0), (1, True, 8.0)]
 
 
 @pytest.mark.parametrize(
@@ -421,7 +421,7 @@ def test_what_would_leave_the_world_is_refused_in_one_line_that_names_the_caller
     story: Callable[[], Any], said: str
 ) -> None:
     with Patches(), pytest.raises(Unsupported) as caught:
-        _world().run(story)
+        _world().run_program(story)
     line = str(caught.value)
     assert line.startswith(said)
     assert "(in test_clients.py, line" in line
@@ -435,12 +435,12 @@ async def _unknown_host() -> None:
 
 def test_the_machines_own_name_is_not_told() -> None:
     with Patches():
-        assert _world().run(socket.gethostname) == "localhost"
-        assert _world().run(socket.getfqdn) == "localhost"
+        assert _world().run_program(socket.gethostname) == "localhost"
+        assert _world().run_program(socket.getfqdn) == "localhost"
 
 
 def test_time_passes_with_every_call() -> None:
     world = _world()
     with Patches():
-        world.run(lambda: [requests.get("http://tools/", timeout=1) for _ in range(100)])
+        world.run_program(lambda: [requests.get("http://tools/", timeout=1) for _ in range(100)])
     assert since(world.machine.now) == round(100 * 4 * TRIP_S, 2)

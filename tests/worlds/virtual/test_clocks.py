@@ -70,7 +70,7 @@ CASES: list[tuple[str, Callable[[], Any], Any, str]] = [
     ("ctime", lambda: time.ctime(), LOCAL.ctime(), "ctime"),
     ("asctime", lambda: time.asctime(), LOCAL.ctime(), "asctime"),
 ]
-"""(what is read, its value after that sleep, the stand-in's name in `time`); no name: time_machine does it."""
+"""(what is read, its value after that sleep, the fake's name in `time`); no name: time_machine does it."""
 
 
 def read_after_a_sleep() -> dict[str, Any]:
@@ -82,7 +82,7 @@ def read_after_a_sleep() -> dict[str, Any]:
 
     with Patches(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of utcnow
-        return type(world())(7, now=NOW, deadline_s=2 * SLEPT_S).run(work)
+        return type(world())(7, now=NOW, deadline_s=2 * SLEPT_S).run_program(work)
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_somebodys_own_time_machine_stays_in_force_outside_of_worlds() -> None:
     with time_machine.travel(datetime(1999, 1, 1, tzinfo=UTC), tick=False):
         with Patches():
             assert datetime.now(UTC).year == 1999
-            assert world().run(lambda: datetime.now(UTC)) == NOW
+            assert world().run_program(lambda: datetime.now(UTC)) == NOW
         assert datetime.now(UTC).year == 1999
 
 
@@ -167,7 +167,7 @@ def test_worlds_in_two_threads_have_each_its_own_time() -> None:
                 found.append(datetime.now(UTC).year)
             return found
 
-        return type(world())(1, now=now).run(work)
+        return type(world())(1, now=now).run_program(work)
 
     with Patches(), ThreadPoolExecutor(2) as pool:
         found = list(pool.map(year, (NOW, NOW.replace(year=1999))))

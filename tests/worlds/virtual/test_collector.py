@@ -33,7 +33,7 @@ def test_a_callback_that_was_there_before_sees_no_world_and_is_there_afterwards(
     gc.callbacks.append(watching)
     try:
         with Patches(), pytest.raises(KeyError) if raises else nullcontext():
-            a_world().run(story)
+            a_world().run_program(story)
         assert set(seen) == {True}
         assert gc.callbacks == [*before, watching, of_the_program]
     finally:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaoslab.worlds.virtual.machine.context import Unsupported
-from chaoslab.worlds.virtual.network.elsewhere import Elsewhere
+from chaoslab.worlds.virtual.network.elsewhere import OutsideHosts
 
 
 def called_by(module: str, call: Callable[..., Any], *given: Any) -> Any:
@@ -25,19 +25,22 @@ def _asks(call: Callable[..., Any], *given: Any) -> Any:
     (4318, "opentelemetry_of_mine", False), (4318, "mine", False),
 ])  # fmt: skip
 def test_a_missing_collector_is_one_that_may_be_missing(port: int, module: str, spared: bool) -> None:
-    found = called_by(module, Elsewhere("refuse", ()).nobody, "127.0.0.1", port)
+    found = called_by(module, OutsideHosts("refuse", ()).build_no_listener_error, "127.0.0.1", port)
     assert (found is None) is spared
     assert spared or str(found).startswith(f"a connection to 127.0.0.1:{port} ")
 
 
 def test_where_hosts_may_be_unreachable_nobody_is_refused_and_each_is_told_once() -> None:
-    there = Elsewhere("unreachable", ())
-    assert [there.nobody("127.0.0.1", 9), there.nobody("127.0.0.1", 9)] == [None, None]
-    assert there.address("10.0.0.1", 80).errno == errno.ENETUNREACH
-    assert there.name("shop.test").errno is not None
+    there = OutsideHosts("unreachable", ())
+    assert [there.build_no_listener_error("127.0.0.1", 9), there.build_no_listener_error("127.0.0.1", 9)] == [
+        None,
+        None,
+    ]
+    assert there.build_address_error("10.0.0.1", 80).errno == errno.ENETUNREACH
+    assert there.build_name_error("shop.test").errno is not None
     assert [line.partition(" ")[0] for line in there.warnings] == ["127.0.0.1:9", "10.0.0.1", "shop.test"]
     with pytest.raises(Unsupported, match=r"a connection to 10\.0\.0\.1:80"):
-        Elsewhere("refuse", ()).address("10.0.0.1", 80)
+        OutsideHosts("refuse", ()).build_address_error("10.0.0.1", 80)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +55,8 @@ def test_where_hosts_may_be_unreachable_nobody_is_refused_and_each_is_told_once(
 def test_a_report_to_a_model_s_host_is_no_request_to_the_model(
     host: str, models: list[str], module: str, told: bool
 ) -> None:
-    there = Elsewhere("refuse", (), models)
-    assert (called_by(module, there.report, host) is not None) is told
+    there = OutsideHosts("refuse", (), models)
+    assert (called_by(module, there.build_telemetry_error, host) is not None) is told
     assert len(there.warnings) == told
 
 
@@ -69,10 +72,10 @@ def test_a_report_to_a_model_s_host_is_no_request_to_the_model(
 )
 @pytest.mark.parametrize("way", ["refuse", "unreachable"])
 def test_the_telemetry_of_a_package_is_named(way: str, host: str, module: str, what: str | None) -> None:
-    there = Elsewhere(way, ())
+    there = OutsideHosts(way, ())
     if what is None and way == "refuse":
         with pytest.raises(Unsupported, match=f"the host {host}"):
-            called_by(module, there.name, host)
+            called_by(module, there.build_name_error, host)
         return
-    called_by(module, there.name, host)
+    called_by(module, there.build_name_error, host)
     assert there.warnings == [f"{host}{what or ''} could not be reached: no service has this name"]

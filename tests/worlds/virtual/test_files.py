@@ -22,7 +22,7 @@ def really(work: Callable[[], bool]) -> bool:
 
 def virtually(work: Callable[[], bool]) -> bool:
     with Patches():
-        return world().run(work)
+        return world().run_program(work)
 
 
 @pytest.mark.parametrize("run", [really, virtually])
@@ -74,7 +74,7 @@ def test_time_passes_for_one_who_asks_again_and_again(tmp_path: Path, monkeypatc
                 return time.time() - began_s
 
     with Patches():
-        assert world().run(work) >= 60
+        assert world().run_program(work) >= 60
 
 
 def test_one_who_waits_for_a_lock_looks_often_at_first_and_each_second_later(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_one_who_waits_for_a_lock_looks_often_at_first_and_each_second_later(tmp
             return round(time.monotonic() - began_s, 3)
 
     with Patches():
-        assert world().run(lambda: [waited_s(held_s) for held_s in (1.002, 1.02, 6)]) == [0.003, 0.031, 5.023]
+        assert world().run_program(lambda: [waited_s(held_s) for held_s in (1.002, 1.02, 6)]) == [0.003, 0.031, 5.023]
 
 
 def test_a_lock_of_a_part_asks_for_a_file_that_is_open(tmp_path: Path) -> None:
@@ -112,4 +112,4 @@ def test_a_lock_of_a_part_asks_for_a_file_that_is_open(tmp_path: Path) -> None:
                 fcntl.lockf(closed, ALONE)
 
     with Patches():
-        world().run(work)
+        world().run_program(work)

@@ -32,13 +32,13 @@ class _Silent:
     def __init__(self, end: NetworkEnd) -> None:
         end.receiver = self
 
-    def arrived(self) -> None:
+    def handle_arrival(self) -> None:
         pass
 
-    def broke(self, error: OSError) -> None:
+    def handle_reset(self, error: OSError) -> None:
         pass
 
-    def drained(self) -> None:
+    def handle_write_room(self) -> None:
         pass
 
 
@@ -54,7 +54,7 @@ def _hung(story: Callable[[], Any], **kwargs: Any) -> list[str]:
             world = a_world(**kwargs)
             world.network.listen("silent", 80, _begin)
             with pytest.raises(Hung) as caught:
-                world.run(story)
+                world.run_program(story)
             said.append([re.sub(r", line \d+", "", line) for line in str(caught.value).splitlines()])
     assert said[0] == said[1]
     return said[0]
@@ -223,7 +223,7 @@ def test_who_asks_again_and_again_without_waiting_is_given_what_is_to_come() -> 
                 poll(done)
             return time.monotonic()
 
-        began, ended = a_world().run(time.monotonic), a_world().run(story)
+        began, ended = a_world().run_program(time.monotonic), a_world().run_program(story)
         return round(ended - began, 3)
 
     async def of_tasks(done: list[int]) -> None:
@@ -243,7 +243,7 @@ def test_a_loop_that_turns_as_often_while_time_passes_goes_on(monkeypatch: pytes
             await asyncio.sleep(0)
         return "done"
 
-    assert a_world().run_async(story) == "done"
+    assert a_world().run_program_async(story) == "done"
 
 
 def test_the_virtual_deadline() -> None:

@@ -62,7 +62,7 @@ def moment(made: uuid.UUID) -> datetime:
 
 def make_all(seeds: tuple[int, ...]) -> list[dict[str, list[Any]]]:
     with Patches():
-        return [{name: world(seed).run(three(make)) for name, _, make, _ in CASES} for seed in seeds]
+        return [{name: world(seed).run_program(three(make)) for name, _, make, _ in CASES} for seed in seeds]
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_each_id_is_valid_and_holds_the_worlds_time(
 def test_one_id_more_moves_no_jitter(make: Callable[[], Any]) -> None:
     """But for langgraph's, which draws from the global `random` as it does everywhere."""
     with Patches():
-        assert world(7).run(lambda: make() and random.random()) == world(7).run(random.random)
+        assert world(7).run_program(lambda: make() and random.random()) == world(7).run_program(random.random)
 
 
 @pytest.mark.parametrize("remedy", REMEDIES)
@@ -120,7 +120,7 @@ def test_the_network_card_is_the_same_everywhere_and_says_that_there_is_none(mon
 def test_what_the_caller_says_stands_in_the_id() -> None:
     assert run(lambda: (made := uuid.uuid1(7, 9), made.node, made.clock_seq)[1:]) == (7, 9)
     by_six = uuid.UUID(
-        int=run(lambda: ids._v6(ids.ids_of(cast(Any, here.world)), 7, 9))
+        int=run(lambda: ids._make_v6(ids.get_ids(cast(Any, here.world)), 7, 9))
     )  # which Python has from 3.14 on
     assert (by_six.version, by_six.node, by_six.clock_seq) == (6, 7, 9)
     then = datetime(2001, 2, 3, 4, 5, 6, 789000, tzinfo=UTC)
@@ -133,7 +133,7 @@ def test_a_counter_that_is_used_up_moves_the_time_on(monkeypatch: pytest.MonkeyP
     def work() -> list[uuid.UUID]:
         monkeypatch.setattr(ids, "_COUNTER", (uuid_utils.compat.uuid7().int >> 64 & 0xFFF) << 30)
         assert here.world is not None
-        ids.ids_of(here.world)._counter = ids._COUNTER - 1
+        ids.get_ids(here.world)._counter = ids._COUNTER - 1
         return [uuid_utils.compat.uuid7(), uuid_utils.compat.uuid7()]
 
     first, second = run(work)
@@ -166,7 +166,7 @@ def conversation() -> list[Any]:
         return found
 
     with Patches():
-        return world().run_async(talk)
+        return world().run_program_async(talk)
 
 
 def test_a_checkpointed_conversation_leaves_the_same_ids_and_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,22 +191,26 @@ def test_langchain_has_its_ids_from_where_they_are_replaced(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("make", "ones", "zeros"),
     [
-        (lambda made: made.v4(), "ffffffff-ffff-4fff-bfff-ffffffffffff", "00000000-0000-4000-8000-000000000000"),
-        (lambda made: made.v4_naming(), "ffffffff-ffff-4fff-bfff-ffffffffffff", "00000000-0000-4000-8000-000000000000"),
-        (lambda made: made.v7(0), "00000000-0000-7fff-bfff-ffffffffffff", "00000000-0000-7000-8000-000000000000"),
+        (lambda made: made.make_v4(), "ffffffff-ffff-4fff-bfff-ffffffffffff", "00000000-0000-4000-8000-000000000000"),
         (
-            lambda made: made.v7(1, 2_999_999),
+            lambda made: made.make_naming_v4(),
+            "ffffffff-ffff-4fff-bfff-ffffffffffff",
+            "00000000-0000-4000-8000-000000000000",
+        ),
+        (lambda made: made.make_v7(0), "00000000-0000-7fff-bfff-ffffffffffff", "00000000-0000-7000-8000-000000000000"),
+        (
+            lambda made: made.make_v7(1, 2_999_999),
             "00000000-03ea-7fff-bfff-ffffffffffff",
             "00000000-03ea-7000-8000-000000000000",
         ),
-        (lambda made: made.v7(), "00000000-0003-77ff-bfff-ffffffffffff", "00000000-0003-7000-8000-000000000000"),
+        (lambda made: made.make_v7(), "00000000-0003-77ff-bfff-ffffffffffff", "00000000-0003-7000-8000-000000000000"),
         (
-            lambda made: (made.v7(), made.v7())[1],
+            lambda made: (made.make_v7(), made.make_v7())[1],
             "00000000-0003-7800-8000-0000ffffffff",
             "00000000-0003-7000-8000-000100000000",
         ),
         (
-            lambda made: made.by_ticks(1, 7, None, 0),
+            lambda made: made.make_v1_or_v6(1, 7, None, 0),
             "13814000-1dd2-11b2-bfff-000000000007",
             "13814000-1dd2-11b2-8000-000000000007",
         ),
@@ -214,10 +218,10 @@ def test_langchain_has_its_ids_from_where_they_are_replaced(monkeypatch: pytest.
 )
 def test_every_bit_that_is_left_to_chance_is_drawn(make: Callable[[Any], int], ones: str, zeros: str) -> None:
     def of(draw: Callable[[int], int]) -> str:
-        made = object.__new__(ids.Ids)
+        made = object.__new__(ids.UuidGenerator)
         vars(made).update(
             _world=SimpleNamespace(time_ns=lambda: 3_999_999), _last_ticks={}, _last_ms=-1, _counter=-1,
-            _chance=SimpleNamespace(**dict.fromkeys(("labels", "entropy"), SimpleNamespace(getrandbits=draw))),
+            _chance=SimpleNamespace(**dict.fromkeys(("label_random", "entropy"), SimpleNamespace(getrandbits=draw))),
         )  # fmt: skip
         return str(uuid.UUID(int=make(made)))
 

@@ -114,7 +114,7 @@ def test_what_is_imported_in_a_world_is_refused_in_it(unloaded: str) -> None:
         found.ProcessPoolExecutor()
 
     with Patches(), pytest.raises(Unsupported, match="a pool of processes"):
-        world().run(pool)
+        world().run_program(pool)
 
 
 def test_what_another_thread_imports_is_patched_too(unloaded: str) -> None:
@@ -124,7 +124,7 @@ def test_what_another_thread_imports_is_patched_too(unloaded: str) -> None:
         other.start()
         other.join()
         with pytest.raises(Unsupported, match="a pool of processes"):
-            world().run(lambda: found[0].ProcessPoolExecutor())
+            world().run_program(lambda: found[0].ProcessPoolExecutor())
 
 
 def test_a_module_that_cannot_load_says_so_and_the_world_goes_on(
@@ -139,7 +139,7 @@ def test_a_module_that_cannot_load_says_so_and_the_world_goes_on(
         return time.monotonic()
 
     with Patches():
-        assert world().run(imports) == STARTS_S + 1
+        assert world().run_program(imports) == STARTS_S + 1
 
 
 def test_what_nobody_imported_is_not_watched_afterwards(unloaded: str) -> None:
@@ -153,12 +153,12 @@ def test_what_nobody_imported_is_not_watched_afterwards(unloaded: str) -> None:
 def test_a_module_that_arrives_after_the_hook_has_gone_is_left_as_it_is() -> None:
     arrived: list[int] = []
     hook = ImportHook(set(), lambda: arrived.append(len(arrived)))
-    hook.watch()
+    hook.install_finder()
     try:
-        hook.loaded()
+        hook.patch_new_module()
     finally:
-        hook.end()
-    hook.loaded()
+        hook.remove_finder()
+    hook.patch_new_module()
     assert arrived == [0]
 
 
@@ -173,13 +173,13 @@ def test_a_module_to_be_patched_loads_outside_of_the_world_and_any_other_in_it(
         )
     arrived: list[object] = []
     hook, own = ImportHook({"loads_outside"}, lambda: arrived.append(here.world)), world()
-    hook.watch()
+    hook.install_finder()
     try:
-        outside, (within, dice) = own.run(
+        outside, (within, dice) = own.run_program(
             lambda: [import_module(name).FOUND for name in ("loads_outside", "loads_within")]
         )
     finally:
-        hook.end()
+        hook.remove_finder()
         for name in ("loads_outside", "loads_within"):
             sys.modules.pop(name, None)
     assert (outside, within, arrived) == ((None, None), own, [None])

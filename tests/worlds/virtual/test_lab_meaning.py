@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from chaoslab.base.registry import family
+from chaoslab.base.registry import list_family_plugins
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.lab._virtual_lab import LabResult
 from tests.worlds.virtual import lab_runs
 
 TOOLS = ("search", "weather", "movies", "calendar", "calculator", "messaging", "translator")
 SETTINGS = {"TOXIC_PROB": "0", "MODEL_TOXIC_PROB": "0", "ERROR_PROB": "0", "HALLUCINATION_PROB": "0", "TRIALS": "7"}
-NEW = sorted({*family("faults", "meaning")} - {"wrong_value", "tool_list"})
+NEW = sorted({*list_family_plugins("faults", "meaning")} - {"wrong_value", "tool_list"})
 """Without the fault of lists of tools, which none of the services has."""
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.execution.drawn import Around
-from chaoslab.execution.forked import Children
+from chaoslab.execution.drawn import WrappedRun
+from chaoslab.execution.forked import ChildExecutor
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import InProcess
+from chaoslab.execution.workers import InProcessExecutor
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from tests.cli_parts import environment
 from tests.worlds.virtual import lab_runs
@@ -67,7 +67,7 @@ def test_once_more_in_the_same_process_in_another_order(
 
 @pytest.mark.parametrize("number", [0, TRIALS - 1])
 def test_a_trial_alone_is_what_it_is_among_others(work: LabSpec, once: list[LabResult], number: int) -> None:
-    (alone,) = InProcess().map(work, [TrialSpec(number)])
+    (alone,) = InProcessExecutor().map(work, [TrialSpec(number)])
     assert alone.kept == once[number].kept
     assert alone.seconds == once[number].seconds
 
@@ -77,15 +77,15 @@ def test_in_several_processes(work: LabSpec, expected: dict[str, bytes], tmp_pat
 
 
 @dataclass(frozen=True)
-class Noted(Around[LabSpec]):
+class Noted(WrappedRun[LabSpec]):
     """The run, with a mark for each process that does it."""
 
     folder: Path
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
+    def open_runner(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
         (self.folder / str(os.getpid())).touch()
-        with self.run.opened() as do:
+        with self.run.open_runner() as do:
             yield do
 
 
@@ -93,7 +93,7 @@ def test_when_a_worker_is_killed_in_between(work: LabSpec, expected: dict[str, b
     told: list[str] = []
     (tmp_path / "processes").mkdir()
     noted = Noted(work, tmp_path / "processes")
-    coming = Children(2, tell=told.append).map(noted, [TrialSpec(number) for number in range(TRIALS)])
+    coming = ChildExecutor(2, tell=told.append).map(noted, [TrialSpec(number) for number in range(TRIALS)])
     found = [next(coming)]
     os.kill(int(min(noted.folder.iterdir()).name), signal.SIGKILL)
     found += coming
@@ -115,6 +115,6 @@ def test_in_a_process_that_hashes_otherwise(expected: dict[str, bytes], tmp_path
 
 def test_another_seed_is_another_run(once: list[LabResult]) -> None:
     other = lab_runs.spec({**SETTINGS, "SEED": "3"})
-    assert [done.kept for done in InProcess().map(other, [TrialSpec(0), TrialSpec(1)])] != [
+    assert [done.kept for done in InProcessExecutor().map(other, [TrialSpec(0), TrialSpec(1)])] != [
         one.kept for one in once[:2]
     ]

@@ -16,10 +16,10 @@ from chaoslab.core.fault import BrokenFault
 from chaoslab.core.inject import inject
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
-from chaoslab.execution.drawn import Drawn, DrawnRun
-from chaoslab.execution.forked import Children
+from chaoslab.execution.drawn import DrawnPlan, DrawnRun
+from chaoslab.execution.forked import ChildExecutor
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import InProcess
+from chaoslab.execution.workers import InProcessExecutor
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from tests.plugin_parts import installed
 from tests.worlds.virtual import lab_runs
@@ -48,8 +48,8 @@ def told(one: LabResult) -> tuple[Any, ...]:
     return one.number, one.seconds, one.ok, one.outcome, one.witnessed, one.spent_usd, one.off, one.kept
 
 
-def drawn(*injections: Injection, limits: Sequence[Limits] = (), **values: Any) -> Drawn:
-    return Drawn(injections, values, limits=tuple(limits))
+def drawn(*injections: Injection, limits: Sequence[Limits] = (), **values: Any) -> DrawnPlan:
+    return DrawnPlan(injections, values, limits=tuple(limits))
 
 
 PLANS = {
@@ -72,11 +72,11 @@ SPECS = {
 
 @contextmanager
 def trials(run: LabSpec) -> Iterator[Any]:
-    with run.varied() as trial:
+    with run.open_varied_runner() as trial:
         yield trial
 
 
-def alone(run: LabSpec, plan: Drawn, spec: TrialSpec) -> LabResult:
+def alone(run: LabSpec, plan: DrawnPlan, spec: TrialSpec) -> LabResult:
     with trials(run) as trial:
         found: LabResult = trial(plan, spec)
         return found
@@ -102,8 +102,8 @@ def test_the_services_know_of_no_trial_before() -> None:
     with trials(work('Send Ana the message "hello".')) as trial:
         found = [trial(PLANS["sent"], TrialSpec(0)) for _ in range(3)]
     for one in found:
-        assert sum(each.is_a(Effect) for each in one.kept) == 1
-        assert not any(each.fields["replayed"] for each in one.kept if each.is_a(CallFinished))
+        assert sum(each.is_of_kind(Effect) for each in one.kept) == 1
+        assert not any(each.fields["replayed"] for each in one.kept if each.is_of_kind(CallFinished))
 
 
 def test_a_trial_after_one_that_a_fault_broke_is_what_it_is_alone(tmp_path: Path) -> None:
@@ -115,20 +115,20 @@ def test_a_trial_after_one_that_a_fault_broke_is_what_it_is_alone(tmp_path: Path
     assert told(after) == told(alone(run, PLANS["sent twice"], TrialSpec(0)))
 
 
-def waiting(number: int) -> Drawn:
+def waiting(number: int) -> DrawnPlan:
     after_s = (1.0, 7200.0, 60.0)[number % 3]
-    return Drawn((inject("latency", "weather", delay_s=0.5),), {"after": after_s}, {2: after_s})
+    return DrawnPlan((inject("latency", "weather", delay_s=0.5),), {"after": after_s}, {2: after_s})
 
 
 def test_a_trial_whose_waits_are_its_own_has_a_twin_of_its_own() -> None:
     run = DrawnRun(work(turns("Hello?", turn("What is the weather in Oslo?", after_s=5.0))), waiting)
-    found = list(InProcess().map(run, [TrialSpec(number) for number in range(4)]))
+    found = list(InProcessExecutor().map(run, [TrialSpec(number) for number in range(4)]))
     for one in found:
-        started = next(each.fields for each in one.kept if each.is_a(PromptStarted))
-        values = next(each.fields for each in one.kept if each.is_a(ValuesDrawn))["values"]
+        started = next(each.fields for each in one.kept if each.is_of_kind(PromptStarted))
+        values = next(each.fields for each in one.kept if each.is_of_kind(ValuesDrawn))["values"]
         assert values["after"] < started["twin_s"] < values["after"] + 1 < one.seconds + 1
         assert one.ok
-    assert [told(one) for one in Children(2).map(run, [TrialSpec(number) for number in range(4)])] == [
+    assert [told(one) for one in ChildExecutor(2).map(run, [TrialSpec(number) for number in range(4)])] == [
         *map(told, found)
     ]
 
@@ -140,7 +140,7 @@ def spelt(body: str, request: int, asked: str) -> Replied:
     )  # fmt: skip
 
 
-def plan_of(number: int) -> Drawn:
+def plan_of(number: int) -> DrawnPlan:
     return [PLANS["sent"], PLANS["another context"], PLANS["refused"]][number % 3]
 
 
@@ -148,19 +148,21 @@ def test_each_trial_hears_the_replies_that_were_recorded_for_it() -> None:
     calm = work("What is the weather in Oslo?")
     specs = [TrialSpec(number) for number in range(6)]
     recorded: Mapping[str, Sequence[Replied]] = {
-        calm.named(spec): [
+        calm.get_spec_name(spec): [
             spelt(f'{{"main": {{"temp": {spec.number + 30}}}}}', each.fields["request"], each.fields["request_id"])
             for each in one.kept
-            if each.is_a(CallFinished) and each.fields["target"] == "weather"
+            if each.is_of_kind(CallFinished) and each.fields["target"] == "weather"
         ]
-        for spec, one in zip(specs, InProcess().map(calm, specs), strict=True)
+        for spec, one in zip(specs, InProcessExecutor().map(calm, specs), strict=True)
     }
     run = DrawnRun(replace(calm, foreign=("weather",), recorded=recorded), plan_of)
-    found = list(InProcess().map(run, specs))
+    found = list(InProcessExecutor().map(run, specs))
     for spec, one in zip(specs, found, strict=True):
-        replies = [each.fields for each in one.kept if each.is_a(CallFinished) and each.fields["target"] == "weather"]
+        replies = [
+            each.fields for each in one.kept if each.is_of_kind(CallFinished) and each.fields["target"] == "weather"
+        ]
         assert replies
         if spec.number % 3 == 0:
             assert str(spec.number + 30) in replies[0]["reply"]
-        (by_itself,) = InProcess().map(run, [spec])
+        (by_itself,) = InProcessExecutor().map(run, [spec])
         assert told(one) == told(by_itself)

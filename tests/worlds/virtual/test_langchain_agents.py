@@ -228,7 +228,7 @@ def test_the_groq_client_waits_as_it_is_told_times_out_and_gets_its_answer(kind:
             reply = model.invoke("hello") if kind == "invoke" else asyncio.run(model.ainvoke("hello"))
             return type(reply).__name__
 
-        assert a_world({"model": stumbling}).run(story) == "AIMessage"
+        assert a_world({"model": stumbling}).run_program(story) == "AIMessage"
         return stumbling.calls
 
     with Patches():

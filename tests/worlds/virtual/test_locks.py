@@ -70,7 +70,7 @@ def test_a_run_that_ends_where_a_lock_is_taken_leaves_none_held(
     for most in range(10, 30):
         monkeypatch.setattr(standstill, "LOOKS_MAX", most)
         with pytest.raises(Hung, match="takes a lock again and again"):
-            a_world().run(story)
+            a_world().run_program(story)
         left[most] = held()
         let_go(*left[most])
     assert {most: names for most, names in left.items() if names} == {}
@@ -97,11 +97,11 @@ def test_a_thread_that_will_not_end_keeps_no_lock(works: tuple[Callable[[], None
             threading.Thread(target=work).start()
         time.sleep(2)
 
-    a_world().run(story)
+    a_world().run_program(story)
     left = held()
     let_go(*left)
     assert left == []
-    a_world().run(_uses)
+    a_world().run_program(_uses)
     assert held() == []
 
 
@@ -132,7 +132,7 @@ def test_a_lock_that_is_taken_near_the_limit_of_recursion_is_released_there() ->
                 left.append(depth)
                 let_go(*held())
 
-    a_world().run(story)
+    a_world().run_program(story)
     assert left == []
 
 
@@ -150,7 +150,7 @@ def test_asking_for_a_thread_near_the_limit_of_recursion_lets_others_start() -> 
                 left.append(depth)
                 let_go(*held())
 
-    a_world().run(story)
+    a_world().run_program(story)
     assert left == []
 
 
@@ -176,7 +176,7 @@ def test_who_waits_for_a_lock_is_not_lost_where_releasing_it_fails() -> None:
                 pass
             waits.join()
 
-    a_world().run(story)
+    a_world().run_program(story)
     assert got == [*_depths()]
 
 
@@ -205,7 +205,7 @@ class Watched:
 @pytest.mark.parametrize("known", [True, False])
 def test_a_lock_that_another_thread_of_the_process_holds_is_really_waited_for(known: bool) -> None:
     watched, holding = Watched(), threading.Event()
-    lock = Lock.over(watched)
+    lock = Lock.wrap_real(watched)
 
     def holds() -> None:
         with lock if known else watched.real:
@@ -220,7 +220,7 @@ def test_a_lock_that_another_thread_of_the_process_holds_is_really_waited_for(kn
     real.start()
     holding.wait(60)
     try:
-        assert a_world().run(story) == 0
+        assert a_world().run_program(story) == 0
     finally:
         watched.asked.set()
         real.join()
@@ -232,7 +232,7 @@ def test_a_lock_that_is_held_for_good_is_told_as_ever(timeout: float, monkeypatc
     monkeypatch.setattr(locks, "PATIENCE_S", 0)
     watched = Watched()
     watched.real.acquire()
-    lock = Lock.over(watched)
+    lock = Lock.wrap_real(watched)
 
     def story() -> list[Any]:
         found: list[Any] = [lock.acquire(timeout=timeout), now()]
@@ -241,9 +241,9 @@ def test_a_lock_that_is_held_for_good_is_told_as_ever(timeout: float, monkeypatc
 
     if timeout < 0:
         with pytest.raises(Hung, match="a lock"):
-            a_world().run(story)
+            a_world().run_program(story)
     else:
-        assert a_world().run(story) == [False, 5.0, False, 10.0, False]  # it is really waited for once
+        assert a_world().run_program(story) == [False, 5.0, False, 10.0, False]  # it is really waited for once
 
 
 def test_another_thread_of_the_process_that_wakes_one_of_the_world_releases_its_lock_all_the_same(
@@ -270,7 +270,7 @@ def test_another_thread_of_the_process_that_wakes_one_of_the_world_releases_its_
     real.start()
     holding.wait(60)
     with pytest.raises(Unsupported, match="a thread of the process that runs no world") as refused:
-        a_world().run(story)
+        a_world().run_program(story)
     assert raised == [refused.value]
     left = held()
     let_go(*left)
@@ -295,7 +295,7 @@ def test_who_takes_a_reentrant_lock_in_the_moment_of_its_release_has_it() -> Non
             taken.wait(60)
 
     real = threading.Thread(target=next_one)
-    lock = ReLock.over(Watched(released))
+    lock = ReLock.wrap_real(Watched(released))
     with lock:
         pass
     go.set()
@@ -322,7 +322,7 @@ def test_a_thread_that_ends_while_others_are_gone_through_disturbs_nobody() -> N
         return now()
 
     try:
-        assert a_world().run(story) == 2
+        assert a_world().run_program(story) == 2
     finally:
         _inner._shutdown_locks.discard(looked)
 
@@ -353,11 +353,11 @@ def test_another_thread_of_the_process_that_puts_something_into_a_queue_disturbs
     real = threading.Thread(target=puts)
     real.start()
     with pytest.raises(Unsupported, match="a thread of the process that runs no world"):
-        a_world().run(story)
+        a_world().run_program(story)
     assert ended == [GreenletExit]
 
 
 def test_a_condition_works_when_its_world_is_over() -> None:
-    condition = a_world().run(threading.Condition)
+    condition = a_world().run_program(threading.Condition)
     with condition:
         assert not condition.wait(0)

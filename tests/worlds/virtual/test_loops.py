@@ -139,7 +139,7 @@ def test_a_loop_of_another_make_is_refused() -> None:
         pass
 
     with Patches(), pytest.raises(Unsupported, match=r"the event loop .*Special"):
-        a_world().run(Special)
+        a_world().run_program(Special)
 
 
 def test_each_thread_has_its_own_current_loop() -> None:
@@ -291,28 +291,18 @@ def test_a_pipe_of_generators_is_closed_with_its_loop() -> None:
     assert closed == [2.0, 2.0]
 
 
-def test_what_is_left_to_be_done_at_once_is_done_before_a_loop_ends() -> None:
+def test_what_is_left_to_be_done_at_once_or_by_a_thread_is_done_before_a_loop_ends() -> None:
     done: list[str] = []
 
+    def finish_late() -> None:
+        time.sleep(5)
+        done.append("late")
+
     async def main() -> None:
-        asyncio.get_running_loop().call_soon(asyncio.get_running_loop().call_soon, done.append, "soon")
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, done.append, "soon")
+        loop.run_in_executor(None, finish_late)
 
     with Patches():
-        a_world().run_async(main)
-    assert done == ["soon"]
-
-
-def test_a_loop_with_nothing_left_ends_without_a_task() -> None:
-    tasks: list[str] = []
-    make = VirtualLoop.create_task
-
-    def noted(self: VirtualLoop, coro: Any, **kwargs: Any) -> Any:
-        tasks.append(coro.__qualname__)
-        return make(self, coro, **kwargs)
-
-    async def nothing() -> None: ...
-
-    with pytest.MonkeyPatch.context() as patch, Patches():
-        patch.setattr(VirtualLoop, "create_task", noted)
-        a_world().run_async(nothing)
-    assert tasks == [nothing.__qualname__]
+        a_world().run_program_async(main)
+    assert done == ["soon", "late"]

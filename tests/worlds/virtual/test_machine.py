@@ -1,4 +1,4 @@
-"""The machine by itself, without stand-ins for clock or threads: waits, turns, ends, and what is left of them."""
+"""The machine by itself, without fakes for clock or threads: waits, turns, ends, and what is left of them."""
 
 import pickle
 import threading
@@ -31,7 +31,7 @@ in_a_machine = told_by(ran)
 
 def busy(machine: Machine) -> None:
     """From now on something is due every tenth of a second, so that no thread is alone."""
-    machine.after(0.125, busy, machine)
+    machine.schedule_after(0.125, busy, machine)
 
 
 def nothing() -> None:
@@ -47,22 +47,22 @@ def test_a_wait_that_expires_is_over_and_cannot_be_woken(machine: Machine, *, al
     if not alone:
         busy(machine)
     waiter = Waiter(machine)
-    assert not waiter.woken
+    assert not waiter.is_woken
     assert waiter.park("a test", machine.now + 2) is False
     assert machine.now == STARTS_S + 2
     assert waiter.wake() is False
     assert waiter.park("a test", machine.now + 2) is False
     assert machine.now == STARTS_S + 2
-    assert not waiter.woken
+    assert not waiter.is_woken
 
 
 @in_a_machine
 def test_a_wait_is_woken_once_and_leaves_no_timer(machine: Machine) -> None:
     waiter, said = Waiter(machine), list[bool]()
-    machine.after(1, lambda: said.extend((waiter.wake(), waiter.wake())))
+    machine.schedule_after(1, lambda: said.extend((waiter.wake(), waiter.wake())))
     assert waiter.park("a test", machine.now + 50) is True
-    assert (machine.now, said, waiter.woken) == (STARTS_S + 1, [True, False], True)
-    assert machine.next_due() is None
+    assert (machine.now, said, waiter.is_woken) == (STARTS_S + 1, [True, False], True)
+    assert machine.find_next_due_time() is None
     assert waiter.park("a test") is True
 
 
@@ -83,7 +83,7 @@ def test_who_was_ended_in_a_wait_cannot_be_woken() -> None:
         waiters[0].park("a test")
 
     def story(machine: Machine) -> None:
-        machine.start(lambda: other(machine), name="other")
+        machine.start_thread(lambda: other(machine), name="other")
         machine.sleep(1)
 
     ran(story)
@@ -139,7 +139,7 @@ def test_looks_at_the_clock_are_counted_one_by_one(monkeypatch: pytest.MonkeyPat
 
     def story(machine: Machine) -> None:
         while len(looks) < 1000:
-            looks.append(machine.look())
+            looks.append(machine.read_clock())
 
     with pytest.raises(Hung, match="looks at the clock again and again and no time passes \\(40 times\\)"):
         ran(story)
@@ -154,21 +154,21 @@ def test_idle_is_a_time_in_which_nothing_happens(machine: Machine) -> None:
     now = machine.now
     assert machine.is_idle_until(machine.deadline)
     assert not machine.is_idle_until(machine.deadline + 1)
-    machine.at(now + 3, nothing).cancel()
+    machine.schedule_at(now + 3, nothing).cancel()
     assert machine.is_idle_until(now + 9)
-    machine.at(now + 5, nothing)
+    machine.schedule_at(now + 5, nothing)
     assert [machine.is_idle_until(now + after) for after in (4, 5, 9)] == [True, False, False]
-    machine.soon(nothing)
+    machine.schedule_now(nothing)
     assert not machine.is_idle_until(now + 4)
 
 
 @in_a_machine
 def test_what_is_due_next_is_neither_over_nor_called_off(machine: Machine) -> None:
-    assert machine.next_due() is None
+    assert machine.find_next_due_time() is None
     for after in (0, 7, 3):
-        machine.after(after, nothing)
-    machine.after(1, nothing).cancel()
-    assert machine.next_due() == machine.now + 3
+        machine.schedule_after(after, nothing)
+    machine.schedule_after(1, nothing).cancel()
+    assert machine.find_next_due_time() == machine.now + 3
 
 
 def test_what_was_called_off_neither_happens_nor_takes_time_nor_keeps_what_it_was_told() -> None:
@@ -183,26 +183,26 @@ def test_what_was_called_off_neither_happens_nor_takes_time_nor_keeps_what_it_wa
     def story(machine: Machine) -> None:
         thing = Thing()
         kept = weakref.ref(thing)
-        timer = machine.after(50, see, thing)
-        machine.at(machine.now - 5, see, "overdue")
-        machine.after(80, Waiter(machine).wake)
+        timer = machine.schedule_after(50, see, thing)
+        machine.schedule_at(machine.now - 5, see, "overdue")
+        machine.schedule_after(80, Waiter(machine).wake)
         timer.cancel()
         del thing
         assert kept() is None
         waiter = Waiter(machine)
-        machine.soon(machine.after, 1, waiter.wake)
+        machine.schedule_now(machine.schedule_after, 1, waiter.wake)
         waiter.park("a test")
         assert (machine.now, seen) == (STARTS_S + 1, ["overdue"])
 
     machine = ran(story)
-    assert (machine.next_due(), list(machine.ready)) == (None, [])
+    assert (machine.find_next_due_time(), list(machine.ready)) == (None, [])
 
 
 def test_the_deadline_itself_is_still_in_time() -> None:
     def story(machine: Machine) -> None:
-        machine.at(machine.deadline, nothing)
+        machine.schedule_at(machine.deadline, nothing)
         machine.sleep(100)
-        machine.after(1, nothing)
+        machine.schedule_after(1, nothing)
         machine.sleep(0)
         assert machine.now == machine.deadline
         machine.sleep(2)
@@ -221,11 +221,11 @@ def test_whether_a_thread_runs_is_known() -> None:
     seen: list[bool] = []
 
     def story(machine: Machine) -> None:
-        seen.append(machine.in_thread())
-        greenlet(lambda: seen.append(machine.in_thread())).switch()
-        machine.soon(lambda: seen.append(machine.in_thread()))
-        machine.soon(machine.pass_turn)
-        machine.soon(nothing)
+        seen.append(machine.is_in_virtual_thread())
+        greenlet(lambda: seen.append(machine.is_in_virtual_thread())).switch()
+        machine.schedule_now(lambda: seen.append(machine.is_in_virtual_thread()))
+        machine.schedule_now(machine.yield_to_due_calls)
+        machine.schedule_now(nothing)
         machine.sleep(1)
 
     ran(story)
@@ -237,13 +237,13 @@ def test_whether_a_thread_runs_is_known() -> None:
 def test_a_turn_is_passed_to_what_is_due_at_this_moment(machine: Machine, *, later: bool) -> None:
     seen: list[str] = []
     if later:
-        machine.after(1, seen.append, "later")
-    machine.soon(seen.append, "ready")
-    machine.pass_turn()
+        machine.schedule_after(1, seen.append, "later")
+    machine.schedule_now(seen.append, "ready")
+    machine.yield_to_due_calls()
     assert seen == ["ready"]
-    machine.at(machine.now, seen.append, "due")
-    machine.soon(seen.append, "ready")
-    machine.pass_turn()
+    machine.schedule_at(machine.now, seen.append, "due")
+    machine.schedule_now(seen.append, "ready")
+    machine.yield_to_due_calls()
     assert seen == ["ready", "ready", "due"]
     assert machine.now == STARTS_S
 
@@ -256,12 +256,12 @@ def test_a_turn_comes_back_from_those_that_always_have_something_to_do(machine: 
     def again() -> None:
         if len(turns) < 1000:
             turns.append(1)
-            machine.soon(again)
+            machine.schedule_now(again)
 
     if later:
-        machine.after(1, nothing)
-    machine.soon(again)
-    machine.pass_turn()
+        machine.schedule_after(1, nothing)
+    machine.schedule_now(again)
+    machine.yield_to_due_calls()
     assert len(turns) < 5
 
 
@@ -270,12 +270,12 @@ def test_a_turn_comes_back_from_those_that_always_have_something_to_do(machine: 
 
 def test_threads_have_numbers_and_things_too() -> None:
     machine = Machine(deadline_s=1)
-    assert [machine.start(nothing, name=name).number for name in "ab"] == [1_000_001, 1_000_002]
+    assert [machine.start_thread(nothing, name=name).number for name in "ab"] == [1_000_001, 1_000_002]
     things: list[Any] = [[], [], {}]
-    assert machine.number_of(things[0]) is None
+    assert machine.get_object_number(things[0]) is None
     for thing in things:
-        machine.number(thing)
-    assert [machine.number_of(thing) for thing in things] == [1, 2, 1]
+        machine.number_object(thing)
+    assert [machine.get_object_number(thing) for thing in things] == [1, 2, 1]
     assert (next(machine.thread_names), next(machine.pool_names)) == (1, 0)
 
 
@@ -283,8 +283,8 @@ def test_each_end_is_told_once() -> None:
     told: list[str] = []
 
     def story(machine: Machine) -> None:
-        machine.start(nothing, name="quick", over=lambda: told.append("quick"))
-        machine.start(lambda: machine.sleep(1000), name="slow", over=lambda: told.append("slow"))
+        machine.start_thread(nothing, name="quick", over=lambda: told.append("quick"))
+        machine.start_thread(lambda: machine.sleep(1000), name="slow", over=lambda: told.append("slow"))
         busy(machine)
         machine.sleep(1)
         assert machine.now == STARTS_S + 1
@@ -298,7 +298,7 @@ def test_the_end_of_who_never_began_is_told_too() -> None:
     told: list[str] = []
 
     def story(machine: Machine) -> None:
-        machine.start(lambda: told.append("began"), name="never", over=lambda: told.append("over"))
+        machine.start_thread(lambda: told.append("began"), name="never", over=lambda: told.append("over"))
 
     ran(story)
     assert told == ["over"]
@@ -314,7 +314,7 @@ def test_python_forgets_a_thread_that_is_over_though_it_had_asked_for_its_own_na
         active[strand.number] = threading.current_thread()
 
     def story(machine: Machine) -> None:
-        machine.start(asks, name="other")
+        machine.start_thread(asks, name="other")
         machine.sleep(1)
         assert active == before
 
@@ -327,7 +327,7 @@ def test_an_end_says_who_waits_for_what_and_nothing_goes_on() -> None:
 
     def hung(end: Callable[[Machine], object]) -> list[str]:
         def story(machine: Machine) -> None:
-            machine.start(lambda: machine.sleep(1000), name="sleeper")
+            machine.start_thread(lambda: machine.sleep(1000), name="sleeper")
             busy(machine)
             machine.sleep(1)
             end(machine)
@@ -341,9 +341,9 @@ def test_an_end_says_who_waits_for_what_and_nothing_goes_on() -> None:
         return [line.partition(",")[0] for line in caught.value.waiting]
 
     sleeper = "sleeper waits in time.sleep(1000)"
-    assert hung(lambda machine: machine.end("enough")) == [sleeper]
-    assert hung(lambda machine: machine.end("enough", "a queue")) == ["the agent waits in a queue", sleeper]
-    own = lambda machine: greenlet(lambda: machine.end("enough")).switch()  # noqa: E731
+    assert hung(lambda machine: machine.end_run("enough")) == [sleeper]
+    assert hung(lambda machine: machine.end_run("enough", "a queue")) == ["the agent waits in a queue", sleeper]
+    own = lambda machine: greenlet(lambda: machine.end_run("enough")).switch()  # noqa: E731
     assert hung(own) == ["the agent waits in time.sleep(1)", sleeper]
     assert went_on == []
 
@@ -367,8 +367,8 @@ def test_who_will_not_end_may_wait_10000_times_and_is_left_behind_after_a_hundre
     threads = []
 
     def story(machine: Machine) -> None:
-        threads.append(machine.start(lambda: stubborn(machine, "one", 50.0), name="one"))
-        threads.append(machine.start(lambda: stubborn(machine, "other", 0.001), name="other"))
+        threads.append(machine.start_thread(lambda: stubborn(machine, "one", 50.0), name="one"))
+        threads.append(machine.start_thread(lambda: stubborn(machine, "other", 0.001), name="other"))
         machine.sleep(1)
 
     machine = ran(story, deadline_s=1e6)
@@ -387,15 +387,15 @@ def test_what_one_leaves_to_be_done_is_given_100000_turns() -> None:
     def story(machine: Machine) -> None:
         def again() -> None:
             turns.append(1)
-            machine.soon(again)
+            machine.schedule_now(again)
 
         def other() -> None:
             try:
                 machine.sleep(1000)
             finally:
-                machine.soon(again)
+                machine.schedule_now(again)
 
-        machine.start(other, name="other")
+        machine.start_thread(other, name="other")
         machine.sleep(1)
 
     machine = ran(story)
@@ -410,14 +410,14 @@ def test_who_is_ended_may_pass_turns_and_end_the_run_no_more() -> None:
         try:
             machine.sleep(1000)
         finally:
-            machine.end_soon("not any more")
-            machine.at(machine.now, nothing)
-            machine.soon(seen.append, "ready")
-            machine.pass_turn()
+            machine.end_run_soon("not any more")
+            machine.schedule_at(machine.now, nothing)
+            machine.schedule_now(seen.append, "ready")
+            machine.yield_to_due_calls()
             seen.append("went on")
 
     def story(machine: Machine) -> None:
-        machine.start(lambda: other(machine), name="other")
+        machine.start_thread(lambda: other(machine), name="other")
         machine.sleep(1)
 
     ran(story)
@@ -453,10 +453,10 @@ def test_an_interrupt_while_threads_are_ended_is_not_hidden_by_a_hang() -> None:
             raise KeyboardInterrupt
 
     def story(machine: Machine) -> None:
-        machine.start(lambda: other(machine), name="other")
+        machine.start_thread(lambda: other(machine), name="other")
         busy(machine)
         machine.sleep(1)
-        machine.end("enough")
+        machine.end_run("enough")
 
     with pytest.raises(KeyboardInterrupt):
         ran(story)

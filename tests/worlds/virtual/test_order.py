@@ -23,7 +23,7 @@ async def made() -> tuple[Any, Any, Any]:
 
 
 def test_in_a_world_they_are_its_loops_and_recognised_by_either_name() -> None:
-    future, task, created = world().run_async(made)
+    future, task, created = world().run_program_async(made)
     assert (type(future), type(task), type(created)) == (loop.Future, loop.Task, loop.Task)
     kind: Any
     for kind in (asyncio.Future, REAL[0]):
@@ -35,7 +35,7 @@ def test_in_a_world_they_are_its_loops_and_recognised_by_either_name() -> None:
 
 
 def test_a_task_made_by_hand_is_counted_by_its_loop() -> None:
-    assert [world().run_async(made)[1].get_name() for _ in range(2)] == ["Task-2"] * 2
+    assert [world().run_program_async(made)[1].get_name() for _ in range(2)] == ["Task-2"] * 2
 
 
 def test_outside_they_are_the_real_ones() -> None:
@@ -64,7 +64,7 @@ def test_a_class_made_of_them_is_made_of_the_real_one() -> None:
         answer.set_result("kept")
         return future.count, await answer
 
-    assert world().run_async(counted) == (3, "kept")
+    assert world().run_program_async(counted) == (3, "kept")
     assert asyncio.run(counted()) == (3, "kept")
 
 
@@ -77,4 +77,4 @@ def test_eager_tasks_are_the_loops_too() -> None:
         await task
         return task
 
-    assert type(world().run_async(eager)) is loop.Task
+    assert type(world().run_program_async(eager)) is loop.Task

@@ -14,7 +14,6 @@ import threading
 import time
 import urllib.request
 import uuid
-import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
@@ -132,7 +131,7 @@ class Watched:
     def before(self) -> None:
         self.attributes = {
             (id(patch.holder), patch.name): (patch.holder, vars(patch.holder).get(patch.name, "absent"))
-            for patch in patches.all_patches()
+            for patch in patches.iterate_patches()
         }
         real = {id(getattr(holder, name)) for (_, name), (holder, _) in self.attributes.items()}
         if set(sys.modules) != _last.modules:  # else it is what the test before found again afterwards
@@ -166,16 +165,28 @@ _last = Last()
 def test_no_two_real_things_have_one_stand_in() -> None:
     """Or a module that names the one would name the other afterwards."""
     stand_ins: dict[int, Any] = {}
-    made = [patch for patch in patches.all_patches() if patch.everywhere]
+    made = [patch for patch in patches.iterate_patches() if patch.everywhere]
     for patch in made:
         real = getattr(patch.holder, patch.name)
         assert stand_ins.setdefault(id(patch.value), real) is real, patch.name
 
 
+def test_a_function_is_replaced_in_each_module_that_has_it_by_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_modules = [patch for patch in patches.iterate_patches() if isinstance(patch.holder, ModuleType)]
+    offered = {patch.name: getattr(patch.holder, patch.name) for patch in of_modules if not patch.name.startswith("_")}
+    program = ModuleType("program")
+    functions = {name: real for name, real in offered.items() if callable(real)}
+    vars(program).update({f"own_{name}": real for name, real in functions.items()})
+    monkeypatch.setitem(sys.modules, "program", program)
+    with Patches():
+        assert [name for name, real in functions.items() if getattr(program, f"own_{name}") is real] == []
+    assert {name: getattr(program, f"own_{name}") for name in functions} == functions
+
+
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
-    """Compares before and after the test, and remembers every stand-in that was made for it."""
-    found, whole = Watched(), patches.all_patches
+    """Compares before and after the test, and remembers every fake that was made for it."""
+    found, whole = Watched(), patches.iterate_patches
 
     def remembered() -> Iterator[Patch]:
         for patch in whole():
@@ -187,7 +198,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     uuid.uuid1(node=1)  # the process remembers when its last id was made
     asyncio.run(asyncio.sleep(0))  # and whether a loop was ever set, which a test may do that runs one
     found.before()
-    monkeypatch.setattr(patches, "all_patches", remembered)
+    monkeypatch.setattr(patches, "iterate_patches", remembered)
     yield found
     assert found.stand_ins
     found.after()
@@ -308,10 +319,10 @@ def test_the_process_is_as_it_was_however_the_world_ended(
 ) -> None:
     if ending is None:
         with Patches():
-            world().run_async(work)
+            world().run_program_async(work)
     else:
         with pytest.raises(ending), Patches():
-            world().run_async(work)
+            world().run_program_async(work)
 
 
 @pytest.mark.usefixtures("watched")
@@ -330,9 +341,9 @@ def test_what_was_imported_meanwhile_is_taken_back_too(tmp_path: Path, monkeypat
     )
     name = "imported_meanwhile"
     with Patches():
-        late = world().run(lambda: __import__(name))
+        late = world().run_program(lambda: __import__(name))
         assert late.monotonic is not clocks.real_monotonic
-        assert world().run(lambda: late.monotonic()) == STARTS_S
+        assert world().run_program(lambda: late.monotonic()) == STARTS_S
     assert late.monotonic is late.Timed.__dict__["clock"].__func__ is time.monotonic
     assert late.Timed.wait.__defaults__ == (time.sleep,)
     assert late.Timed.wait.__kwdefaults__ == {"draw": random.random}
@@ -351,8 +362,8 @@ def test_what_dataclasses_default_dictionaries_and_partial_calls_made_before_kee
         return Stamped(), STAMPS["now"], CLOCK()
 
     with Patches():
-        first, again = (world().run(drawn) for _ in range(2))
-        other = world(8).run(drawn)
+        first, again = (world().run_program(drawn) for _ in range(2))
+        other = world(8).run_program(drawn)
     assert first == again == (Stamped(STARTS_S + 1, first[0].chance), STARTS_S + 1, STARTS_S + 1)
     assert other[0].chance != first[0].chance
     assert STAMPS.default_factory is CLOCK.func is time.monotonic is clocks.real_monotonic
@@ -363,32 +374,32 @@ def test_stand_ins_may_be_asked_for_within_each_other() -> None:
     with Patches():
         with Patches():
             pass
-        assert world().run(lambda: time.monotonic()) == STARTS_S
+        assert world().run_program(lambda: time.monotonic()) == STARTS_S
 
 
 @pytest.mark.usefixtures("watched")
 def test_half_of_them_are_taken_back_when_the_other_half_cannot_be_put_in_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = patches.all_patches
+    whole = patches.iterate_patches
 
     def until_it_fails() -> Iterator[Patch]:
         yield from list(whole())[:20]
         raise LookupError("no such name")
 
     with monkeypatch.context() as broken:
-        broken.setattr(patches, "all_patches", until_it_fails)
+        broken.setattr(patches, "iterate_patches", until_it_fails)
         with pytest.raises(LookupError), Patches():
             pass
     with Patches():
-        assert world().run(lambda: time.monotonic()) == STARTS_S
+        assert world().run_program(lambda: time.monotonic()) == STARTS_S
 
 
 @pytest.mark.usefixtures("watched")
 def test_an_interrupt_while_they_are_taken_back_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     from chaoslab.worlds.virtual.patches import swap
 
-    undo, times = swap.Swap.undo, []
+    undo, times = swap.Swap.restore_everywhere, []
 
     def interrupted_once(self: swap.Swap) -> None:
         times.append(1)
@@ -396,7 +407,7 @@ def test_an_interrupt_while_they_are_taken_back_leaves_none_behind(monkeypatch: 
             raise KeyboardInterrupt
         undo(self)
 
-    monkeypatch.setattr(swap.Swap, "undo", interrupted_once)
+    monkeypatch.setattr(swap.Swap, "restore_everywhere", interrupted_once)
     with pytest.raises(KeyboardInterrupt), Patches():
         pass
     assert len(times) == 2
@@ -411,14 +422,14 @@ def test_a_world_in_a_running_loop_works_and_leaves_that_loop_running() -> None:
     async def numbers() -> Any:
         yield 1
         with Patches():
-            assert world().run_async(inner) == STARTS_S + 3599
+            assert world().run_program_async(inner) == STARTS_S + 3599
         yield 2
 
     async def notebook() -> None:
         loop, hooks = asyncio.get_running_loop(), sys.get_asyncgen_hooks()
         with Patches():
-            assert world().run_async(inner) == STARTS_S + 3599
-            assert world().run(lambda: asyncio._get_running_loop()) is None
+            assert world().run_program_async(inner) == STARTS_S + 3599
+            assert world().run_program(lambda: asyncio._get_running_loop()) is None
             assert asyncio.get_running_loop() is loop
         assert asyncio.get_running_loop() is asyncio.get_event_loop() is loop
         assert sys.get_asyncgen_hooks() == hooks
@@ -460,7 +471,7 @@ def test_a_real_thread_beside_a_world_keeps_real_time_and_real_sockets() -> None
         real = threading.Thread(target=beside)
         real.start()
         before_s, today = time.monotonic(), datetime.now(UTC)
-        outcome, in_world = world().run(work)
+        outcome, in_world = world().run_program(work)
         after_s = time.monotonic()
         real.join()
     heard, began_s, ended_s, day = outcome
@@ -474,7 +485,9 @@ def test_an_installed_module_that_binds_a_clock_later_is_searched_again(monkeypa
     """One that holds none is passed over, until it has more names or is another module."""
     late = ModuleType("late_package")
     monkeypatch.setitem(sys.modules, "late_package", late)
-    monkeypatch.setattr(swap, "is_installed", lambda name: name == "late_package" or references.is_installed(name))
+    monkeypatch.setattr(
+        swap, "is_library_module", lambda name: name == "late_package" or references.is_library_module(name)
+    )
     real = time.sleep
     for _ in range(2):
         with Patches():
@@ -517,7 +530,9 @@ def test_an_installed_module_that_holds_a_clock_is_given_the_stand_in_each_time(
         vars(package),
     )
     monkeypatch.setitem(sys.modules, "sleepy_package", package)
-    monkeypatch.setattr(swap, "is_installed", lambda name: name == "sleepy_package" or references.is_installed(name))
+    monkeypatch.setattr(
+        swap, "is_library_module", lambda name: name == "sleepy_package" or references.is_library_module(name)
+    )
 
     def held() -> list[Any]:
         found: Any = package
@@ -564,13 +579,3 @@ def test_outside_of_a_world_each_stand_in_passes_all_on_to_the_real_thing(
     more = {"more": 1} if any(each.kind is each.VAR_KEYWORD for each in parameters) else {}
     assert getattr(module, name)(*given, **more) in (7, None)
     assert asked == [(given, more)]
-
-
-def test_a_module_that_was_searched_and_is_gone_leaves_its_address_to_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gone", ModuleType("gone"))
-    quiet, gone = swap.Quiet(), weakref.ref(sys.modules["gone"])
-    quiet.note([*sys.modules.items()], dict.fromkeys(sys.modules, ()))
-    assert quiet.others() == []
-    sys.modules["gone"] = ModuleType("gone")
-    assert gone() is not None
-    assert quiet.others() == [("gone", sys.modules["gone"])]

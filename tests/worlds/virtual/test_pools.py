@@ -86,7 +86,7 @@ def test_a_pool_that_a_world_shuts_down_lets_its_real_threads_go() -> None:
             pool.submit(int)
 
     with Patches():
-        a_world().run(story)
+        a_world().run_program(story)
     worker.join(timeout=10)
     assert not worker.is_alive()
 
@@ -163,7 +163,7 @@ def test_a_queue_outlives_its_world() -> None:
         return queue.SimpleQueue()
 
     with Patches():
-        kept = a_world().run(story)
+        kept = a_world().run_program(story)
     threading.Timer(0.01, kept.put, ("later",)).start()
     assert kept.get(timeout=10) == "later"
 
@@ -174,7 +174,7 @@ def test_the_pool_of_multiprocessing_waits_for_a_pipe_and_is_refused_though_thre
             return pool.map(_asleep, [1, 1, 1, 1], chunksize=1)
 
     with Patches(), pytest.raises(Unsupported, match="waiting for a real file or pipe"):
-        a_world().run(story)
+        a_world().run_program(story)
 
 
 @tells([True, 2, True, 2.0], 2.0)

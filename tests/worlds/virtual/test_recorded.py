@@ -1,4 +1,4 @@
-"""The stand-in of a model or a service that is gone gives each attempt the recorded answer."""
+"""The fake of a model or a service that is gone gives each attempt the recorded answer."""
 
 import io
 import json
@@ -9,14 +9,19 @@ from typing import Any
 import httpx
 import pytest
 
-from chaoslab.base.identity import digest
+from chaoslab.base.identity import hash_value
 from chaoslab.core.events import AttemptRef, CallStarted, Replied
 from chaoslab.core.exchange import Failure
 from chaoslab.record.log import BufferedEvent
-from chaoslab.wire.sending import Transport, send
-from chaoslab.worlds.virtual.network.in_process_transport import InProcessTransports
-from chaoslab.worlds.virtual.network.recorded_targets import FOR_EVER_S, NO_REPLY, Hearing, Recording
-from chaoslab.worlds.virtual.network.serving import serve
+from chaoslab.wire.sending import Transport, fetch_reply
+from chaoslab.worlds.virtual.network.recorded_targets import (
+    FOR_EVER_S,
+    NO_REPLY,
+    RecordedSockets,
+    Recording,
+    RecordingLog,
+)
+from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place
@@ -28,7 +33,7 @@ BODY = {"messages": ["hello"]}
 
 
 def replied(
-    request: int, attempt: int, body: str, *, asked: str = digest(BODY), status: int = 200, **more: Any
+    request: int, attempt: int, body: str, *, asked: str = hash_value(BODY), status: int = 200, **more: Any
 ) -> Replied:
     return Replied(
         target="model",
@@ -42,49 +47,50 @@ def replied(
     )
 
 
-def test_a_streamed_answer_that_broke_off_is_told_up_to_there_and_breaks_off_again() -> None:
+@pytest.mark.parametrize("failure", ["reset", "closed", "garbled"])
+def test_a_streamed_answer_that_broke_off_is_told_up_to_there_and_breaks_off_again(failure: str) -> None:
     event = 'data: {"choices": [{"delta": {"content": "Hel"}}]}\n\n'
     broken = Replied(
         target="model",
         request=1,
         attempt=1,
-        asked=digest(BODY),
+        asked=hash_value(BODY),
         status=200,
         content_type="text/event-stream",
         body=event,
-        failure="reset",
+        failure=failure,
     )
     recording = Recording()
-    recording.begin([broken])
+    recording.load_replies([broken])
     world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
-    serve(world.network, "127.0.0.1", 80, recording.app("model"))
+    serve_application(world.network, "127.0.0.1", 80, recording.build_app("model"))
     asked = httpx.Request("POST", "http://127.0.0.1/", json=BODY)
 
     async def story() -> list[tuple[bytes | None, str]]:
         found = []
-        ways = InProcessTransports()
-        for way in (ways.kept(TLS), ways.fresh(TLS, asked, ("127.0.0.1", 80))):
-            reply = await send(way, asked, within_s=9.0, streams=True)
+        ways = RecordedSockets(recording)
+        for way in (ways.kept(TLS), ways.make_fresh_transport(TLS, asked, ("127.0.0.1", 80))):
+            reply = await fetch_reply(way, asked, within_s=9.0, streams=True)
             assert reply.stream is not None
-            part = await reply.stream.take()
+            part = await reply.stream.read_part()
             with pytest.raises(Failure) as met:
-                await reply.stream.take()
+                await reply.stream.read_part()
             await reply.stream.aclose()
             found.append((part, met.value.kind))
             await way.aclose()
         return found
 
     with Patches():
-        assert world.run_async(story) == [(event.encode(), "reset")] * 2
+        assert world.run_program_async(story) == [(event.encode(), failure)] * 2
 
 
 class Client:
-    """Asks the stand-in as the seam would have it asked: what begins is logged before it is sent."""
+    """Asks the fake as the seam would have it asked: what begins is logged before it is sent."""
 
     def __init__(self, *replies: Replied) -> None:
         self.recording = Recording()
-        self.recording.begin(replies)
-        self.log = Hearing(self.recording, list[BufferedEvent](), origin=0.0)
+        self.recording.load_replies(replies)
+        self.log = RecordingLog(self.recording, list[BufferedEvent](), origin=0.0)
 
     def ask(self, request: int, attempt: int, body: Any = BODY, **headers: str) -> tuple[str, dict[str, str], str]:
         self.log.write(
@@ -96,12 +102,12 @@ class Client:
         began: list[tuple[str, Iterable[tuple[str, str]]]] = []
         text = json.dumps(body).encode() if body else b""
         environ = {"wsgi.input": io.BytesIO(text), "CONTENT_LENGTH": str(len(text)), **headers}
-        parts = self.recording.app("model")(environ, lambda status, given: began.append((status, given)))
+        parts = self.recording.build_app("model")(environ, lambda status, given: began.append((status, given)))
         said = b"".join(parts).decode()
         return began[0][0], dict(began[0][1]), said
 
     def met(self, request: int, attempt: int, *, within_s: float = 9.0) -> tuple[str, str]:
-        """The attempt's failure, handed over whole and byte by byte."""
+        """The attempt's failure, over a clean lane and over a poisoned one."""
         self.log.write(
             CallStarted(
                 at=AttemptRef(target="model", request=request, attempt=attempt, request_id="an id"), tool="chat"
@@ -109,22 +115,23 @@ class Client:
             trial="p1.r1",
         )
         world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC), deadline_s=5 * FOR_EVER_S)
-        serve(world.network, "127.0.0.1", 80, self.recording.app("model"))
+        serve_application(world.network, "127.0.0.1", 80, self.recording.build_app("model"))
         asked = httpx.Request("POST", "http://127.0.0.1/", json=BODY)
+        ways = RecordedSockets(self.recording)
 
         async def story() -> tuple[str, str]:
             return (
-                await _failed(InProcessTransports().kept(TLS), asked, within_s),
-                await _failed(InProcessTransports().fresh(TLS, asked, ("127.0.0.1", 80)), asked, within_s),
+                await _failed(ways.kept(TLS), asked, within_s),
+                await _failed(ways.make_fresh_transport(TLS, asked, ("127.0.0.1", 80)), asked, within_s),
             )
 
         with Patches():
-            return world.run_async(story)
+            return world.run_program_async(story)
 
 
 async def _failed(way: Transport, asked: httpx.Request, within_s: float) -> str:
     try:
-        return str((await send(way, asked, within_s=within_s)).status)
+        return str((await fetch_reply(way, asked, within_s=within_s)).status)
     except Failure as failure:
         return failure.kind
     finally:
@@ -153,14 +160,14 @@ def test_what_was_never_asked_has_no_answer_and_the_next_trial_none_of_this_ones
     status, headers, said = client.ask(1, 1, {"messages": ["something else"]})
     assert status.startswith("500")
     assert (json.loads(said)["error"]["message"], headers["X-Should-Retry"]) == (NO_REPLY, "false")
-    client.recording.begin([])
+    client.recording.load_replies([])
     assert NO_REPLY in client.ask(1, 1)[2]
 
 
 @pytest.mark.parametrize("failure", ["timed_out", "reset", "closed", "refused", "garbled", "too_large"])
 def test_a_failure_comes_back_as_the_one_that_was_recorded(failure: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Over a poisoned lane, what became of the call comes by the connection: as a silence, a reset or an end."""
-    by_bytes = {"timed_out": "timed_out", "reset": "reset"}.get(failure, "closed")
+    """Over a poisoned lane, what became of the call comes by the connection: as a silence, a reset, garbage, an end."""
+    by_bytes = failure if failure in ("timed_out", "reset", "garbled") else "closed"
     assert Client(replied(1, 1, "", status=0, failure=failure)).met(1, 1) == (failure, by_bytes)
     assert not caplog.records
 

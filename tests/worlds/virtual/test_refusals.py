@@ -27,7 +27,7 @@ import pytest
 import uvloop
 
 from chaoslab.worlds.virtual.machine.context import ProcessEnded, Unsupported
-from chaoslab.worlds.virtual.network.serving import serve
+from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.patches import Patches, refusals
 from tests.worlds.virtual.patch_parts import named, run, take_out, world
 
@@ -79,7 +79,7 @@ def refused() -> dict[str, BaseException | None]:
 
     def outcome(do: Callable[[], Any]) -> BaseException | None:
         try:
-            world().run(do)
+            world().run_program(do)
         except Unsupported as error:
             return error
         return None
@@ -152,7 +152,7 @@ def test_what_ends_the_process_ends_the_trial_as_failed(
 ) -> None:
     """A child process would be gone without a word, and this one too."""
     with Patches(), pytest.raises(ProcessEnded) as error:
-        world().run(lambda: within(do))
+        world().run_program(lambda: within(do))
     assert str(error.value).startswith("it ended the process at ")
     assert str(error.value).endswith(f" ({how})")
     assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
@@ -177,7 +177,7 @@ def test_a_signal_to_the_group_ends_the_trial_though_the_program_has_a_handler(s
     before = signal.signal(signal.SIGUSR1, lambda number, _: came.append(number))
     try:
         with Patches(), pytest.raises(ProcessEnded, match="with SIGUSR1"):
-            world().run(send)
+            world().run_program(send)
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert came == []
@@ -185,7 +185,7 @@ def test_a_signal_to_the_group_ends_the_trial_though_the_program_has_a_handler(s
 
 def test_no_signal_leaves_the_process() -> None:
     with Patches(), pytest.raises(Unsupported, match=r"a signal to another process \(in test_refusals.py"):
-        world().run(lambda: os.kill(os.getppid(), signal.SIGURG))
+        world().run_program(lambda: os.kill(os.getppid(), signal.SIGURG))
 
 
 HARMLESS: list[tuple[str, Callable[[], Any], tuple[tuple[Any, str], ...]]] = [
@@ -206,7 +206,7 @@ def test_each_refusal_is_its_own_remedys_and_only_a_worlds(
 ) -> None:
     with Patches():
         with pytest.raises(Unsupported):
-            world().run(do)
+            world().run_program(do)
         do()
     take_out(monkeypatch, *remedies)
     run(do)
@@ -289,7 +289,7 @@ def test_a_refusal_is_said_first_though_the_program_failed_or_hung_for_it() -> N
     with pytest.raises(Unsupported, match=r"os\.system"):
         run(fail)
     with Patches(), pytest.raises(Unsupported, match=r"os\.fork"):
-        world().run_async(hang)
+        world().run_program_async(hang)
 
 
 def test_the_first_of_two_refusals_is_the_one_that_is_told() -> None:
@@ -308,7 +308,7 @@ def test_a_refusal_in_a_thread_ends_the_trial(called: Callable[[Callable[[], Any
         return "fine"
 
     with Patches(), pytest.raises(Unsupported, match=r"os\.system"):
-        world().run_async(work)
+        world().run_program_async(work)
 
 
 def test_a_refusal_in_a_service_ends_the_trial() -> None:
@@ -322,9 +322,9 @@ def test_a_refusal_in_a_service_ends_the_trial() -> None:
             return (await client.get("http://search/")).text
 
     own = world()
-    serve(own.network, "search", 80, app)
+    serve_application(own.network, "search", 80, app)
     with Patches(), pytest.raises(Unsupported, match=r"os\.system"):
-        own.run_async(work)
+        own.run_program_async(work)
 
 
 @pytest.fixture
@@ -362,7 +362,7 @@ def test_a_foreign_thread_that_touches_the_loop_ends_the_trial(foreign: Callable
         await done
 
     with Patches(), pytest.raises(Unsupported, match="a thread of the process that runs no world") as refused:
-        world().run_async(work)
+        world().run_program_async(work)
     assert raised == [refused.value]
 
 
@@ -378,7 +378,7 @@ def test_a_foreign_thread_that_wakes_a_thread_of_the_world_ends_the_trial_though
         return "fine"
 
     with Patches(), pytest.raises(Unsupported, match="a thread of the process that runs no world"):
-        own.run(work)
+        own.run_program(work)
 
 
 def test_the_caller_that_is_named_is_the_programs_own_and_not_the_librarys() -> None:

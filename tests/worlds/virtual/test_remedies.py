@@ -36,7 +36,7 @@ import requests
 from chaoslab.worlds.virtual import patches as installed
 from chaoslab.worlds.virtual.machine.context import Unsupported, within
 from chaoslab.worlds.virtual.network.network import TRIP_S
-from chaoslab.worlds.virtual.network.serving import serve
+from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.patches import Patch, Patches
 from tests.waiting import together
 from tests.worlds.virtual.machine_parts import a_world, answers, now
@@ -153,6 +153,19 @@ class Job:
     lock: Any = field(default_factory=threading.Lock)
 
 
+def _in_a_closure() -> Any:
+    class Job:
+        def make(self) -> Any:
+            return new_lock() if new_lock is not None else lock
+
+    locks: list[Any] = []
+    for lock in locks:  # so its cell is empty
+        assert lock
+    new_lock: Any = threading.Lock
+    return Job
+
+
+JobOfClosure = _in_a_closure()
 LOCKS: defaultdict[str, Any] = defaultdict(threading.Lock)
 MAKE_LOCK = functools.partial(threading.Lock)
 
@@ -162,10 +175,10 @@ def locks_of_old_factories() -> None:
         with lock:
             time.sleep(1)
 
-    for make in (lambda: Job().lock, lambda: LOCKS["one"], MAKE_LOCK):
+    for make in (lambda: Job().lock, lambda: LOCKS["one"], MAKE_LOCK, JobOfClosure().make):
         lock = make()
         together(lambda lock=lock: work(lock), lambda lock=lock: work(lock))  # type: ignore[misc]
-    assert now() == 6.0
+    assert now() == 8.0
 
 
 OLD = ThreadPoolExecutor(1)
@@ -368,22 +381,22 @@ REMEDIES: list[tuple[Callable[[], None], str]] = [
 
 def _tell(story: Callable[[], None]) -> None:
     world = a_world({"tools": answers})
-    serve(world.network, "127.0.0.1", 9, answers)
+    serve_application(world.network, "127.0.0.1", 9, answers)
     if story not in REFUSED:
-        world.run(story)
+        world.run_program(story)
         return
     with pytest.raises(Unsupported) as refusal:
-        world.run(story)
+        world.run_program(story)
     assert str(refusal.value).startswith(REFUSED[story])
 
 
 def tell_without(name: str, remedy: str) -> None:
-    every = installed.all_patches
+    every = installed.iterate_patches
 
     def without() -> Iterable[Patch]:
         return [patch for patch in every() if patch.name not in remedy.split()]
 
-    installed.all_patches = without
+    installed.iterate_patches = without
     threading.Thread(target=int).start()  # no world's thread is the process's first
     OLD.submit(int).result()  # its worker is older than any world
     with Patches():

@@ -55,16 +55,16 @@ def trial(number: int) -> list[BufferedEvent]:
 
 def write(folder: Path, trials: int, reason: str = "done") -> History:
     with RunWriter(folder, "v1-abc", NOW) as book:
-        book.begin(STARTED)
+        book.write_start(STARTED)
         for number in range(1, trials + 1):
-            book.add(trial(number), seconds=2.0, ok=number != 2)
-        book.end(reason)
+            book.write_trial(trial(number), seconds=2.0, ok=number != 2)
+        book.write_end(reason)
     return History.read(folder)
 
 
 def test_each_trial_begins_where_the_one_before_it_ended(tmp_path: Path) -> None:
     history = write(tmp_path, 3)
-    assert [(record.trial, record.t) for record, _ in history.of(PromptStarted)] == [
+    assert [(record.trial, record.t) for record, _ in history.find_events(PromptStarted)] == [
         ("p1.r1", 0.25), ("p1.r2", 2.25), ("p1.r3", 4.25),
     ]  # fmt: skip
     lines = [json.loads(line) for line in (tmp_path / "info.log").read_text().splitlines()]
@@ -73,27 +73,27 @@ def test_each_trial_begins_where_the_one_before_it_ended(tmp_path: Path) -> None
         "2026-06-01T09:00:00.250000Z", "2026-06-01T09:00:02.000000Z", "2026-06-01T09:00:02.250000Z",
     ]  # fmt: skip
     assert {line["run"] for line in lines} == {"v1-abc"}
-    (end,) = [event for _, event in history.of(RunFinished)]
+    (end,) = [event for _, event in history.find_events(RunFinished)]
     assert (end.received, end.processed, end.succeeded, end.duration_s, end.reason) == (2, 3, 2, 6.0, "done")
 
 
 def test_moments_that_an_event_names_move_with_it(tmp_path: Path) -> None:
-    attempts = [event for _, event in write(tmp_path, 2).of(PromptAttempt)]
+    attempts = [event for _, event in write(tmp_path, 2).find_events(PromptAttempt)]
     assert [event.start_time for event in attempts] == ["2026-06-01T09:00:00.500000Z", "2026-06-01T09:00:02.500000Z"]
     assert [event.duration_s for event in attempts] == [1.5, 1.5]
 
 
 def test_a_run_that_was_broken_off_tells_what_there_is(tmp_path: Path) -> None:
     history = write(tmp_path, 1, "interrupted")
-    (end,) = [event for _, event in history.of(RunFinished)]
+    (end,) = [event for _, event in history.find_events(RunFinished)]
     assert (end.received, end.processed, end.reason) == (2, 1, "interrupted")
 
 
 def test_a_folder_that_is_gone_is_said_and_nothing_is_written_into_nowhere(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with RunWriter(folder, "v1-abc", NOW) as book:
-        book.begin(STARTED)
+        book.write_start(STARTED)
         (folder / "info.log").unlink()
         with pytest.raises(LogLost, match=r"info\.log cannot be written \(it was deleted\)"):
-            book.add(trial(1), seconds=2.0, ok=True)
+            book.write_trial(trial(1), seconds=2.0, ok=True)
     assert not (folder / "info.log").exists()

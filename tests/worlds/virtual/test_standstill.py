@@ -31,7 +31,7 @@ from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.lab._virtual_lab import Lab
 from chaoslab.worlds.virtual.machine import _standstill as standstill
-from chaoslab.worlds.virtual.machine._standstill import Pace
+from chaoslab.worlds.virtual.machine._standstill import StepCounter
 from chaoslab.worlds.virtual.machine.machine import Hung
 from tests.worlds.virtual import lab_runs
 from tests.worlds.virtual.machine_parts import a_world
@@ -179,7 +179,7 @@ def test_a_loop_of_calls_is_hung_and_its_line_is_named(agent: Any, looping: Any,
     assert trial.outcome is lab.Outcome.HUNG
     assert trial.why.startswith(f"{said} and no time passes ({FEW} calls)")
     assert (trial.seconds, trial.answer, trial.error) == (0, None, None)
-    (finished,) = [event for _, event in trial.history.of(PromptFinished)]
+    (finished,) = [event for _, event in trial.history.find_events(PromptFinished)]
     assert finished.error_type == "hung"
 
 
@@ -408,7 +408,7 @@ def test_a_loop_that_never_waits_is_found(
     monkeypatch.setattr(standstill, "TURNS_MAX", 1000)
     world = a_world({"shop": _shop})
     with pytest.raises(Hung) as caught:
-        world.run(story)
+        world.run_program(story)
     if said.startswith("it "):
         assert said in caught.value.why
     else:
@@ -425,7 +425,7 @@ def test_a_queue_that_many_put_something_into_is_none(monkeypatch: pytest.Monkey
             found.put(number)
         return found.qsize()
 
-    assert a_world().run(story) == 300
+    assert a_world().run_program(story) == 300
 
 
 # Over the network, where a call takes a little time.
@@ -486,16 +486,16 @@ def test_the_labs_own_agent_is_found_looping(limits: dict[str, str]) -> None:
         """A graph that never comes to an end."""
 
         async def ainvoke(self, state: Any, config: Any = None) -> Any:  # noqa: ARG002
-            (tool,) = (each for each in whole.session.toolbox.tools() if each.name == "calculate")
+            (tool,) = (each for each in whole.session.toolbox.build_tools() if each.name == "calculate")
             while True:
                 with contextlib.suppress(Exception):
                     await tool.ainvoke({"expression": "1+1"})
 
     whole.session.graph = Endless()
-    with whole.ready():
-        done = whole.trial(TrialSpec(0))
+    with whole.install_fakes():
+        done = whole.run_trial(TrialSpec(0))
     assert done.outcome is Outcome.HUNG
-    (said,) = [str(kept.text) for kept in done.kept if kept.is_a(PromptAttempt)]
+    (said,) = [str(kept.text) for kept in done.kept if kept.is_of_kind(PromptAttempt)]
     looping = (
         "is asked again and again" if not limits else "calls calculator.calculate again and again and no time passes"
     )
@@ -538,40 +538,40 @@ class Clock:
     def __init__(self) -> None:
         self.now, self.hub, self.turns = 0.0, None, 0
 
-    def pass_turn(self) -> None:
+    def yield_to_due_calls(self) -> None:
         self.turns += 1
 
 
 def test_a_limit_is_of_steps_at_one_time_and_halves_while_only_they_move_the_clock() -> None:
     machine: Any = Clock()
-    pace = Pace(machine, 5000, near_s=0.5)
-    assert [pace.too_many(steps) for steps in (4998, 1, 1, 1)] == [False, False, True, True]
+    pace = StepCounter(machine, 5000, near_s=0.5)
+    assert [pace.count_until_limit_reached(steps) for steps in (4998, 1, 1, 1)] == [False, False, True, True]
     machine.now = 0.5
-    assert pace.too_many()
+    assert pace.count_until_limit_reached()
     machine.now = 1.5
-    assert (pace.too_many(9), pace.count) == (False, 0)
+    assert (pace.count_until_limit_reached(9), pace.count) == (False, 0)
     allowed = []
     for until in range(2, 14):
-        pace.moved(float(until))
+        pace.record_clock_move(float(until))
         machine.now = float(until)
         allowed.append(pace.allowed)
     assert allowed == [2500, 1250, 625, 312, 156, 78, 39, 19, 9, 5, 5, 5]
-    assert (pace.too_many(4), pace.too_many(1)) == (False, True)
+    assert (pace.count_until_limit_reached(4), pace.count_until_limit_reached(1)) == (False, True)
     machine.now = 14.0
-    pace.moved(15.0)
+    pace.record_clock_move(15.0)
     machine.now = 15.7  # later than it was moved to: something else took time
-    assert (pace.too_many(), pace.allowed) == (False, 5000)
-    pace.moved(20.0)
-    pace.renew()
+    assert (pace.count_until_limit_reached(), pace.allowed) == (False, 5000)
+    pace.record_clock_move(20.0)
+    pace.reset_count()
     assert (pace.allowed, pace.count) == (5000, 0)
 
 
 def test_steps_are_granted_a_tenth_of_the_limit_at_a_time() -> None:
     machine: Any = Clock()
-    pace = Pace(machine, 50)
+    pace = StepCounter(machine, 50)
     granted = []
     for _ in range(40):
-        pace.step("asks", "times")
+        pace.count_step("asks", "times")
         granted.append(pace.count)
     assert granted == [n // 5 * 5 for n in range(40)]
     assert machine.turns == 3  # from half of the limit on, others have their turn

@@ -201,7 +201,7 @@ def test_a_thread_made_before_the_world_runs_in_it() -> None:
 
     with Patches():
         world = a_world()
-        assert world.run(story) == "made before"
+        assert world.run_program(story) == "made before"
     assert (world.machine.now, _BEFORE.is_alive()) == (STARTS_S + 3, False)
 
 
@@ -271,11 +271,11 @@ def test_the_main_thread_has_the_callers_context_and_others_begin_without() -> N
 
 
 def test_a_handle_is_done_with_its_thread_and_can_be_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through it Python starts threads from 3.13 on; the stand-ins are the same whatever the version."""
+    """Through it Python starts threads from 3.13 on; the fakes are the same whatever the version."""
 
     def story() -> list[Any]:
         found = []
-        handle, spare = threads.thread_handle(), threads.make_thread_handle(7)
+        handle, spare = threads.create_thread_handle(), threads.make_thread_handle(7)
         assert threads.start_joinable_thread(lambda: time.sleep(2), handle=handle) is handle
         for wait_s in (1, None, None):
             handle.join(wait_s)
@@ -286,20 +286,24 @@ def test_a_handle_is_done_with_its_thread_and_can_be_waited_for(monkeypatch: pyt
         spare.begin()
         for _ in range(2):
             spare._set_done()
-        for each in (made, spare, threads.thread_handle()):
+        for each in (made, spare, threads.create_thread_handle()):
             each.join()
             found.append((now(), each.is_done()))
         assert len({handle.ident, made.ident, spare.ident, 0}) == 4
         threads.start_joinable_thread(lambda: None).join()  # without a handle, and no thread's own
-        return [*found, spare.ident, threads.thread_handle().ident, type(handle), type(spare)]
+        return [*found, spare.ident, threads.create_thread_handle().ident, type(handle), type(spare)]
 
     found, _ = told(story)
     waited = [(1.0, False), *[(2.0, True)] * 2, *[(5.0, True)] * 2, (5.0, False)]
-    assert found == [*waited, 7, 0, threads.Handle, threads.Handle]
+    assert found == [*waited, 7, 0, threads.ThreadHandle, threads.ThreadHandle]
     asked: list[Any] = []
     for name in ("_real_handle", "_real_make_handle", "_real_start_joinable"):
         monkeypatch.setattr(threads, name, lambda *args, name=name, **kwargs: asked.append((name, args, kwargs)))
-    threads.thread_handle(), threads.make_thread_handle(7), threads.start_joinable_thread(gc.collect, 8, daemon=False)
+    (
+        threads.create_thread_handle(),
+        threads.make_thread_handle(7),
+        threads.start_joinable_thread(gc.collect, 8, daemon=False),
+    )
     assert asked == [
         ("_real_handle", (), {}),
         ("_real_make_handle", (7,), {}),
@@ -365,12 +369,12 @@ def test_what_one_does_when_it_is_ended_keeps_nothing_from_being_put_back(
     world.machine.endings.append(lambda: seen.append("an ending"))
 
     def story() -> None:
-        world.machine.start(served, name="a service at work")
-        world.machine.start(other, name="another")
+        world.machine.start_thread(served, name="a service at work")
+        world.machine.start_thread(other, name="another")
         time.sleep(1)
 
     with Patches(), pytest.raises(raised):
-        world.run(story)
+        world.run_program(story)
     assert own.value == "the process's"
     assert seen == ["the other", "an ending"]
 
@@ -385,11 +389,11 @@ def test_an_error_of_who_is_ended_hides_no_hang() -> None:
             raise OSError("its last words")
 
     def story() -> None:
-        world.machine.start(served, name="a service at work")
+        world.machine.start_thread(served, name="a service at work")
         threading.Event().wait()
 
     with Patches(), pytest.raises(Hung):
-        world.run(story)
+        world.run_program(story)
 
 
 def test_nothing_of_a_worlds_threads_is_left_in_the_process() -> None:
@@ -410,7 +414,7 @@ def test_nothing_of_a_worlds_threads_is_left_in_the_process() -> None:
 
     before = what_the_end_of_the_process_sees()
     with Patches():
-        a_world().run(story)
+        a_world().run_program(story)
     assert what_the_end_of_the_process_sees() == before
     assert not any(each.is_alive() for each in kept)
     for each in kept:
@@ -427,7 +431,7 @@ def test_other_threads_of_the_process_go_on_for_real_meanwhile() -> None:
         def story() -> Any:
             return threading.Lock()
 
-        virtual = a_world().run(story)
+        virtual = a_world().run_program(story)
     assert found[0][1] == other.ident
     assert type(found[0][0]) is type(threading.Lock())
     assert type(virtual) is not type(threading.Lock())

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from chaoslab.worlds.virtual.network.network import NetworkEnd
-from chaoslab.worlds.virtual.network.serving import serve
+from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.told import told_by
@@ -23,11 +23,11 @@ ASKED = b"GET / HTTP/1.1\r\nHost: tools\r\n\r\n"
 
 def _world() -> World:
     world = a_world()
-    serve(world.network, "tools", 443, answers)
+    serve_application(world.network, "tools", 443, answers)
     return world
 
 
-in_a_world = told_by(lambda story: _world().run(story))
+in_a_world = told_by(lambda story: _world().run_program(story))
 
 
 def _connected() -> ssl.SSLSocket:
@@ -64,7 +64,7 @@ def test_a_context_that_checks_nothing_sees_no_certificate() -> None:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context.wrap_socket(socket.create_connection(("tools", 443))).getpeercert()
 
-    assert _world().run(story) == {}
+    assert _world().run_program(story) == {}
 
 
 @in_a_world
@@ -89,22 +89,28 @@ def test_the_errors_are_those_of_tls() -> None:
 
 
 def test_a_socket_may_be_wrapped_before_it_connects_even_while_it_does() -> None:
+    def tell_scheme(environ: dict[str, Any], start: Any) -> list[bytes]:
+        start("200 OK", [("content-length", "5")])
+        return [environ["wsgi.url_scheme"].encode()]
+
     def story() -> list[bytes]:
         context, seen = ssl.create_default_context(), []
         early = context.wrap_socket(socket.socket(), server_hostname="tools")
-        early.connect(("tools", 443))
+        early.connect(("tools", 8443))
         dialling = socket.socket()
         dialling.setblocking(False)
-        assert dialling.connect_ex(("tools", 443)) != 0
+        assert dialling.connect_ex(("tools", 8443)) != 0
         late = context.wrap_socket(dialling, server_hostname="tools", do_handshake_on_connect=False)
         late.settimeout(5)
-        late.connect(("tools", 443))
+        late.connect(("tools", 8443))
         for sock in (early, late):
             sock.sendall(ASKED)
-            seen.append(sock.recv(8))
+            seen.append(sock.recv(999)[-5:])
         return seen
 
-    assert _world().run(story) == [b"HTTP/1.1"] * 2
+    world = _world()
+    serve_application(world.network, "tools", 8443, tell_scheme)
+    assert world.run_program(story) == [b"https"] * 2
 
 
 @in_a_world
@@ -159,7 +165,7 @@ def test_asyncio_connects_with_tls_and_upgrades_to_it() -> None:
             await asyncio.open_connection("", 443, ssl=True)
         return seen
 
-    assert _world().run_async(story) == [b"HTTP/1.1"] * 3
+    assert _world().run_program_async(story) == [b"HTTP/1.1"] * 3
 
 
 def test_a_server_of_the_programs_own_may_have_tls() -> None:
@@ -175,14 +181,14 @@ def test_a_server_of_the_programs_own_may_have_tls() -> None:
             writer.write(b"hello\n")
             return await reader.read()
 
-    assert _world().run_async(story) == b"HELLO\n"
+    assert _world().run_program_async(story) == b"HELLO\n"
 
 
 def test_a_reset_is_one_under_tls_too() -> None:
     world = a_world()
 
     def accept(end: NetworkEnd) -> None:
-        end.machine.after(1, end.reset)
+        end.machine.schedule_after(1, end.reset)
 
     world.network.listen("tools", 443, accept)
 
@@ -190,7 +196,7 @@ def test_a_reset_is_one_under_tls_too() -> None:
         with pytest.raises(ConnectionResetError):
             _connected().recv(1)
 
-    world.run(story)
+    world.run_program(story)
 
 
 def test_outside_of_a_world_tls_is_real() -> None:

@@ -15,7 +15,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import CallsOrdered
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.world import Turns
+from chaoslab.worlds.virtual.world import CallTurns
 from tests import waiting
 from tests.worlds.virtual.machine_parts import a_world
 
@@ -95,18 +95,18 @@ def test_seeded_each_trial_has_an_order_of_its_own_and_the_same_again(agent: Cal
 def test_calls_that_wait_for_each_other_keep_their_order() -> None:
     assert answers(one_after_the_other, order="seeded") == [ASKED] * 6
     trial = lab.run(one_after_the_other, "x", tools=[refund], order="seeded")
-    assert not list(trial.history.of(CallsOrdered))
+    assert not list(trial.history.find_events(CallsOrdered))
 
 
 def test_the_log_tells_the_order_and_the_twin_has_that_of_asking() -> None:
     trial = lab.run(together, "x", reads=[price, stock], order="seeded")
     names = {1: "price 1", 2: "stock 1", 3: "price 2", 4: "stock 2", 5: "stock 3"}
     drawn: Any = trial.answer
-    assert [event.calls for _, event in trial.history.of(CallsOrdered)] == [[names[each] for each in drawn]]
+    assert [event.calls for _, event in trial.history.find_events(CallsOrdered)] == [[names[each] for each in drawn]]
     assert f"order    {', '.join(names[each] for each in drawn)}" in trial.story()
     assert trial.twin is not None
     assert trial.twin.answer == ASKED
-    assert not list(trial.twin.history.of(CallsOrdered))
+    assert not list(trial.twin.history.find_events(CallsOrdered))
 
 
 def test_requests_to_services_are_ordered_too() -> None:
@@ -171,17 +171,17 @@ def test_calls_of_one_moment_begin_as_it_is_stated_for_it(stated: dict[int, list
     told, order = list[list[str]](), list[str]()
 
     def main() -> None:
-        turns = Turns(world.machine, stated, lambda names: told.append(list(names)))
+        turns = CallTurns(world.machine, stated, lambda names: told.append(list(names)))
 
         def call(name: str, number: str) -> None:
-            turns.wait(name)
+            turns.wait_for_turn(name)
             order.append(number)
 
         waiting.together(partial(call, "a", "a 1"), partial(call, "b", "b"), partial(call, "a", "a 2"))
-        turns.wait("alone")  # which has nobody to take turns with
+        turns.wait_for_turn("alone")  # which has nobody to take turns with
 
     world = a_world()
-    Turns(world.machine, stated, lambda _: None).wait("who is no thread of it")
+    CallTurns(world.machine, stated, lambda _: None).wait_for_turn("who is no thread of it")
     with Patches():
-        world.run(main)
+        world.run_program(main)
     assert (told, order) == ([began], began)

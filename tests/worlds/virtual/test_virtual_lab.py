@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.verdict.judge import judge
+from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.core.events import CallFinished, Effect, PromptStarted
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import InProcess
+from chaoslab.execution.workers import InProcessExecutor
 from chaoslab.lab._virtual_lab import Lab, LabSpec
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.machine.context import Unsupported, here
@@ -73,17 +73,19 @@ def test_a_verdict_of_a_trial_is_that_of_its_lines(tmp_path: Path) -> None:
     (folder,) = (path for path in tmp_path.iterdir() if not path.is_symlink())
     history = History.read(folder)
     outcomes = [str(one.outcome) for one in found]
-    assert outcomes == [str(judge(history, asked.named(TrialSpec(number))).outcome) for number in range(30)]
+    assert outcomes == [
+        str(judge_trial(history, asked.get_spec_name(TrialSpec(number))).outcome) for number in range(30)
+    ]
     assert len(set(outcomes)) > 2
 
 
 def test_a_trial_leaves_no_attempt_to_the_garbage_collector() -> None:
     asked = work(["What is 17 times 24?"], TOXIC_PROB="1", TOXICS="latency", TOXIC_TARGETS="calculator")
     lab = Lab(asked)
-    with lab.ready():
-        done = lab.trial(TrialSpec(0))
+    with lab.install_fakes():
+        done = lab.run_trial(TrialSpec(0))
         left = [thing for thing in gc.get_objects() if type(thing).__name__ == "_Attempt"]
-    assert [each.fields["ok"] for each in done.kept if each.is_a(CallFinished)] == [True] * 3
+    assert [each.fields["ok"] for each in done.kept if each.is_of_kind(CallFinished)] == [True] * 3
     assert left == []
 
 
@@ -115,12 +117,12 @@ def test_what_one_trial_remembers_no_other_sees() -> None:
 
 
 def test_dollars_bound_the_run_and_all_else_a_trial() -> None:
-    assert work(["Hello?"], COST_LIMIT_USD="1").sequential
-    assert not work(["Hello?"], TOKEN_LIMIT="9", CALL_LIMIT="9", TIME_LIMIT_S="9").sequential
+    assert work(["Hello?"], COST_LIMIT_USD="1").is_sequential
+    assert not work(["Hello?"], TOKEN_LIMIT="9", CALL_LIMIT="9", TIME_LIMIT_S="9").is_sequential
 
 
 def test_what_was_spent_before_is_what_a_trial_begins_with() -> None:
-    (one,) = InProcess().map(work(["Hello?"]), [TrialSpec(0, spent_usd=0.25)])
+    (one,) = InProcessExecutor().map(work(["Hello?"]), [TrialSpec(0, spent_usd=0.25)])
     assert one.spent_usd >= 0.25
 
 
@@ -142,13 +144,13 @@ def test_a_lie_about_what_nobody_stated_is_found_beside_the_twin() -> None:
     (one,) = lab_runs.done(lab_runs.spec(lying, lab_runs.prompts([23])))
     assert one.outcome is Outcome.WRONG
     (calm,) = lab_runs.done(lab_runs.spec(CLEAN, lab_runs.prompts([23])))
-    assert next(k for k in calm.kept if k.is_a(PromptStarted)).fields["twin"].endswith("/ 3 = 21.08.")
+    assert next(k for k in calm.kept if k.is_of_kind(PromptStarted)).fields["twin"].endswith("/ 3 = 21.08.")
 
 
 def test_the_services_forget_a_twin() -> None:
     """A twin has the key of the trial that it is compared with, so its requests look like repeated ones."""
     lab = Lab(work(['Put "Team lunch" in my calendar for the day after tomorrow, from noon to 1:30 pm.']))
-    with lab.ready():
-        calm, done = lab.calm_trial(0), lab.trial(TrialSpec(0))
-    effects = [[each.fields for each in one.kept if each.is_a(Effect)] for one in (calm, done)]
+    with lab.install_fakes():
+        calm, done = lab.run_faultless_trial(0), lab.run_trial(TrialSpec(0))
+    effects = [[each.fields for each in one.kept if each.is_of_kind(Effect)] for one in (calm, done)]
     assert effects[0] == effects[1] != []

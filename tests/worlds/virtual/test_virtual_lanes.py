@@ -53,7 +53,7 @@ class Asking:
         """The outcome of the one attempt of a new request: the body, or the name of the error."""
         self.asked += 1
         try:
-            return (await self.lab.get(self.trial.requests.ask(target, "look", {"n": self.asked}))).text
+            return (await self.lab.get(self.trial.requests.find_or_create(target, "look", {"n": self.asked}))).text
         except httpx.TransportError as error:
             return type(error).__name__
 
@@ -74,7 +74,7 @@ def played(folder: Path, plan: Plan, story: Story, targets: tuple[str, ...] = ("
         for name in targets:
             site(name, partial(answer, name))
         async with bench(folder, plan, targets, deadline_s=DEADLINE_S) as lab:
-            with lab.seam.trial(TrialId(lab.run.name, 1, 1)) as began:
+            with lab.seam.open_trial(TrialId(lab.run.name, 1, 1)) as began:
                 await story(Asking(lab, began, served))
         return lab.history()
 
@@ -213,7 +213,7 @@ def test_a_lane_leaves_nothing_behind(tmp_path: Path) -> None:
             await asking.get("search")
         await asyncio.sleep(1)  # in no time: what was closed is gone by then
         network, sockets = world().network, world().sockets
-        assert list(network._listeners) == [(network.address_of("search"), 80)]
+        assert list(network._listeners) == [(network.find_address("search"), 80)]
         assert sockets._open == {}
 
     history = played(tmp_path, Plan(1, (always("latency", delay_s=3.0, stream="downstream"),)), story)
@@ -222,9 +222,11 @@ def test_a_lane_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_fault_that_nobody_met_is_healed_unwitnessed(tmp_path: Path) -> None:
     async def story(asking: Asking) -> None:
-        row, answer = await asking.lab.seam.lanes.ask(Call("search", "look", "p1.r1", 1, 1), deadline_s=DEADLINE_S)
+        row, answer = await asking.lab.seam.lanes.request_lane(
+            Call("search", "look", "p1.r1", 1, 1), deadline_s=DEADLINE_S
+        )
         assert (row, answer.state) == (1, "armed")
-        asking.lab.seam.lanes.done(row, Observation(0.001, DEADLINE_S, None, 200, 10))
+        asking.lab.seam.lanes.report_observation(row, Observation(0.001, DEADLINE_S, None, 200, 10))
 
     history = played(tmp_path, Plan(1, (always("latency", delay_s=0.5),)), story)
     assert stages(history) == ["scheduled", "armed", "healed"]
@@ -279,16 +281,16 @@ def reckoned_s(fault: events.FaultScheduled | None) -> float:
 def test_lanes_are_well_until_somebody_gives_them_up(tmp_path: Path) -> None:
     async def story(lanes: VirtualLanes) -> None:
         answer = ManagerAnswer("clear")
-        assert await lanes.check() == Health()
-        assert not await lanes.cut(answer)
+        assert await lanes.fetch_health() == Health()
+        assert not await lanes.wait_if_proxies_lost(answer)
         with pytest.raises(LabDown, match="its disk is full"):
-            lanes.give_up("its disk is full")
+            lanes.raise_lab_down("its disk is full")
         with pytest.raises(LabDown, match="its disk is full"):
-            await lanes.check()
+            await lanes.fetch_health()
 
     async def main() -> None:
-        with Run.create(tmp_path, now="2026-06-01T00:00:00Z").log("info") as log:
+        with Run.create(tmp_path, now="2026-06-01T00:00:00Z").open_log("info") as log:
             await story(VirtualLanes(log=log, plan=Plan(1), network=world().network, clock=system, targets={}))
 
     with Patches():
-        World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_async(main)
+        World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_program_async(main)

@@ -32,8 +32,8 @@ def test_a_generator_that_is_left_is_ended_by_the_loop_it_began_in() -> None:
             ended_in.append(asyncio.get_running_loop())
 
     async def main() -> None:
-        other = world.loop()
-        world.machine.start(other.serve, name="another loop")
+        other = world.create_loop()
+        world.machine.start_thread(other.run_until_stopped, name="another loop")
         await asyncio.sleep(1)  # the other one has begun meanwhile
         async for _ in numbers():
             break
@@ -44,7 +44,7 @@ def test_a_generator_that_is_left_is_ended_by_the_loop_it_began_in() -> None:
         await asyncio.sleep(1)
         assert other.is_closed()
 
-    world.run_async(main)
+    world.run_program_async(main)
 
 
 def test_what_still_comes_for_a_loop_that_is_closed_is_lost_on_it_and_disturbs_nobody() -> None:
@@ -54,7 +54,7 @@ def test_what_still_comes_for_a_loop_that_is_closed_is_lost_on_it_and_disturbs_n
 
     def first() -> list[bool]:
         address = world.network.listen("127.0.0.1", 0, accepted.append)
-        loop = world.loop()
+        loop = world.create_loop()
 
         async def program() -> None:
             await loop.create_connection(asyncio.Protocol, *address)
@@ -71,7 +71,7 @@ def test_what_still_comes_for_a_loop_that_is_closed_is_lost_on_it_and_disturbs_n
         world.machine.sleep(1)
         return [end.ended for end in accepted]
 
-    assert world.run(first) == [False, True], "the call that was given up was hung up"
+    assert world.run_program(first) == [False, True], "the call that was given up was hung up"
 
 
 NO_SOCKET: Any = None
@@ -109,7 +109,7 @@ def test_what_a_loop_cannot_do_ends_the_trial_though_the_program_went_on(
         return "on it goes"
 
     with pytest.raises(Unsupported) as refused:
-        World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_async(agent)
+        World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_program_async(agent)
     assert str(refused.value).startswith(what)
     assert "(in test_virtual_loops.py, line " in str(refused.value)
 
@@ -128,7 +128,7 @@ def test_a_handler_of_signals_is_taken_and_given_back_as_asyncio_does() -> None:
         ]
 
     before = signal.getsignal(signal.SIGTERM)
-    assert World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_async(story) == [True, False, False, False]
+    assert World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_program_async(story) == [True, False, False, False]
     assert signal.getsignal(signal.SIGTERM) is before
 
 
@@ -161,13 +161,13 @@ def test_a_loop_does_the_rest_as_asyncio_does() -> None:
         assert len(asked) == 1
         assert int(made.get_name().removeprefix("Task-")) == int(begun.get_name().removeprefix("Task-")) + 1
         await asyncio.gather(begun, made)
-        other = world.loop()
+        other = world.create_loop()
         other.close()
         with pytest.raises(RuntimeError, match=r"^Event loop is closed$"):
             other.call_soon(print)
 
     world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
-    world.run_async(main)
+    world.run_program_async(main)
     assert failed == []
 
 
@@ -185,4 +185,4 @@ def test_a_connection_that_its_caller_gave_up_while_it_was_made_is_closed() -> N
         writer.close()
         return ended
 
-    assert world.run_async(main) == [True, False]
+    assert world.run_program_async(main) == [True, False]

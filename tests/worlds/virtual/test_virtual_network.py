@@ -60,7 +60,7 @@ class Real:
 
 class Virtual:
     def __init__(self, end: NetworkEnd) -> None:
-        self.say, self.end, self.close, self.reset = end.write, end.end, end.close, end.reset
+        self.say, self.end, self.close, self.reset = end.write, end.end_stream, end.close, end.reset
 
 
 Pause = Callable[[], None]
@@ -220,7 +220,7 @@ def virtually(story: Story) -> list[str]:
             sock.connect(world.network.listen("127.0.0.1", 0, accepted.append))
             return met(story(sock, Virtual(accepted[0]), lambda: world.machine.sleep(SOON_S)))
 
-    return world.run(first)
+    return world.run_program(first)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
@@ -234,7 +234,7 @@ def test_nobody_listening_refuses_and_a_stranger_is_not_covered() -> None:
     def first() -> list[str]:
         network, found = world.network, []
         gone = network.listen("gone", 80, nobody)
-        network.silence("gone", 80)
+        network.stop_listening("gone", 80)
         for address in (gone, ("127.0.0.1", 9), ("203.0.113.1", 80)):
             try:
                 VirtualSocket().connect(address)
@@ -243,7 +243,7 @@ def test_nobody_listening_refuses_and_a_stranger_is_not_covered() -> None:
         world.ended_by = None
         return found
 
-    assert world.run(first) == ["ConnectionRefusedError", "ConnectionRefusedError", "Unsupported"]
+    assert world.run_program(first) == ["ConnectionRefusedError", "ConnectionRefusedError", "Unsupported"]
 
 
 def dialled(make: Callable[[], Any], wait: Callable[..., Any], there: Any, gone: Any) -> list[Any]:
@@ -273,7 +273,7 @@ def test_a_connection_that_nobody_waits_for_comes_about_on_either_network() -> N
         places = there.getsockname(), gone.getsockname()
         gone.close()
         over_loopback = dialled(socket.socket, real_select.select, *places)
-    met_virtually = world.run(
+    met_virtually = world.run_program(
         lambda: dialled(VirtualSocket, sockets.select, world.network.listen("127.0.0.1", 0, nobody), ("127.0.0.1", 9))
     )
     assert met_virtually == over_loopback
@@ -297,7 +297,7 @@ def test_a_connection_that_is_still_on_its_way_is_neither_made_twice_nor_left_op
         return [codes, at_once, [end.ended for end in accepted]]
 
     codes = [errno.EINPROGRESS, errno.EALREADY, errno.EAGAIN]
-    assert world.run(first) == [codes, ([], [], []), [True, True]]
+    assert world.run_program(first) == [codes, ([], [], []), [True, True]]
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_a_thread_that_waits_is_told_when_another(
         sock = VirtualSocket()
         sock.connect(world.network.listen("127.0.0.1", 0, nobody))
         sock.send(bytes(WINDOW_BYTES + 1))
-        world.machine.after(5.0, ends, sock)
+        world.machine.schedule_after(5.0, ends, sock)
         began = world.machine.now
         try:
             found: Any = waits(sock)
@@ -326,15 +326,15 @@ def test_a_thread_that_waits_is_told_when_another(
             found = str(error)
         return found, world.machine.now - began
 
-    found, took_s = world.run(first)
+    found, took_s = world.run_program(first)
     assert found == met
     assert took_s == pytest.approx(5.0)
 
 
 def test_a_socket_of_an_earlier_world_has_one_number_of_another_range() -> None:
-    with new_world().entered():
+    with new_world().enter_world():
         own, other = VirtualSocket(), VirtualSocket()
-    with new_world().entered():
+    with new_world().enter_world():
         new = VirtualSocket()
         assert [each.fileno() - sockets.FIRST_FD for each in (own, other, new, own, other)] == [-1, -2, 1, -1, -2]
 
@@ -352,7 +352,7 @@ def test_waits_that_are_over_leave_nothing_behind() -> None:
             sockets.select([sock], [], [], 0.001)
         return len(sock._waiters)
 
-    assert world.run(first) == 0
+    assert world.run_program(first) == 0
 
 
 def test_a_port_that_is_left_to_the_network_is_one_that_nobody_has() -> None:
@@ -370,7 +370,7 @@ def test_where_somebody_listens_nobody_else_can_until_he_is_gone() -> None:
     with pytest.raises(OSError, match="in use: localhost:80") as taken:
         network.listen("localhost", 80, nobody)
     assert taken.value.errno == errno.EADDRINUSE
-    network.silence("localhost", 80)
+    network.stop_listening("localhost", 80)
     network.listen("127.0.0.1", 80, nobody)
 
 
@@ -384,12 +384,12 @@ def test_a_writer_waits_when_the_window_is_full_and_goes_on_a_trip_after_there_i
         (reader,) = accepted
         sock.send(bytes(WINDOW_BYTES))
         sock.send(b"and one more")
-        world.machine.after(5.0, lambda: [reader.take() for _ in range(40)])
+        world.machine.schedule_after(5.0, lambda: [reader.receive_bytes() for _ in range(40)])
         began = world.machine.now
         sock.send(b"waits")
-        return sum(1 for _ in iter(reader.take, b"")), world.machine.now - began
+        return sum(1 for _ in iter(reader.receive_bytes, b"")), world.machine.now - began
 
-    left, waited_s = world.run(first)
+    left, waited_s = world.run_program(first)
     assert left == 0
     assert waited_s == pytest.approx(5.0 + TRIP_S)
 
@@ -402,17 +402,17 @@ def test_bytes_and_their_end_keep_their_order_and_take_one_trip() -> None:
         def __init__(self, end: NetworkEnd) -> None:
             self.end, end.receiver = end, self
 
-        def arrived(self) -> None:
+        def handle_arrival(self) -> None:
             now = round((world.machine.now - STARTS_S) / TRIP_S, 3)
-            while data := self.end.take():
+            while data := self.end.receive_bytes():
                 heard.append((now, data))
             if self.end.ended:
                 heard.append((now, "end"))
 
-        def broke(self, error: OSError) -> None:
+        def handle_reset(self, error: OSError) -> None:
             raise AssertionError(error)
 
-        def drained(self) -> None:
+        def handle_write_room(self) -> None:
             pass
 
     def first() -> None:
@@ -425,7 +425,7 @@ def test_bytes_and_their_end_keep_their_order_and_take_one_trip() -> None:
         sock.close()
         world.machine.sleep(1)
 
-    world.run(first)
+    world.run_program(first)
     assert heard == [(3.0, b"12"), (4.0, b"3"), (4.0, "end")]  # what is sent at one moment travels together
 
 
@@ -437,12 +437,12 @@ def test_every_name_has_an_address_of_its_own_and_keeps_it() -> None:
     assert addresses[248:250] == ["10.77.0.250", "10.77.1.1"]
     assert len(set(addresses)) == 300
     assert network.listen("host7", 81, nobody) == (addresses[7], 81)
-    assert [network.name_of(address) for address in addresses] == hosts
-    assert [network.address_of(host) for host in ("localhost", "host0", "10.0.0.9", "::1", "nobody")] == [
+    assert [network.find_name(address) for address in addresses] == hosts
+    assert [network.find_address(host) for host in ("localhost", "host0", "10.0.0.9", "::1", "nobody")] == [
         "127.0.0.1", "10.77.0.2", "10.0.0.9", "::1", None,
     ]  # fmt: skip
-    assert (network.name_of("127.0.0.1"), network.name_of("10.0.0.9")) == ("localhost", "10.0.0.9")
-    assert network.named(("10.77.0.2", 80)) == "host0:80"
+    assert (network.find_name("127.0.0.1"), network.find_name("10.0.0.9")) == ("localhost", "10.0.0.9")
+    assert network.format_address(("10.77.0.2", 80)) == "host0:80"
 
 
 def test_a_name_is_looked_up_as_by_the_system_and_a_strangers_is_not_found() -> None:
@@ -450,7 +450,7 @@ def test_a_name_is_looked_up_as_by_the_system_and_a_strangers_is_not_found() -> 
     place, _ = network.listen("search", 80, nobody)
 
     def found(host: str | bytes | None, port: Any) -> tuple[Any, ...]:
-        ((family, kind, protocol, canonical, address),) = network.resolve(host, port)
+        ((family, kind, protocol, canonical, address),) = network.resolve_host(host, port)
         assert (family, kind, protocol, canonical) == (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
         return address  # type: ignore[no-any-return]
 
@@ -459,21 +459,20 @@ def test_a_name_is_looked_up_as_by_the_system_and_a_strangers_is_not_found() -> 
     ]  # fmt: skip
     assert [found(None, 1), found("", 1), found("10.9.8.7", 1)] == [("127.0.0.1", 1)] * 2 + [("10.9.8.7", 1)]
     with pytest.raises(LookupError, match="stranger"):
-        network.resolve("stranger", 80)
+        network.resolve_host("stranger", 80)
 
 
 def test_who_has_left_is_known_by_name_and_listens_no_more() -> None:
     network = new_world().network
     search, plain = network.listen("search", 80, nobody), network.listen("10.0.0.9", 80, nobody)
-    network.apps[search] = network.apps[plain] = "an application"
-    assert [network.knows(host) for host in ("search", "10.0.0.9", "localhost", "10.0.0.8", "stranger")] == [
+    assert [network.is_known_host(host) for host in ("search", "10.0.0.9", "localhost", "10.0.0.8", "stranger")] == [
         True, True, True, False, False,
     ]  # fmt: skip
-    assert (network.listens(search), network.listens((search[0], 81))) == (True, False)
+    assert (network.is_listening(search), network.is_listening((search[0], 81))) == (True, False)
     for host in ("search", "10.0.0.9", "stranger"):
-        network.silence(host, 80)
-    assert (network.listens(search), network.listens(plain), network.apps) == (False, False, {})
-    assert (network.knows("search"), network.knows("10.0.0.9")) == (True, False)
+        network.stop_listening(host, 80)
+    assert (network.is_listening(search), network.is_listening(plain)) == (False, False)
+    assert (network.is_known_host("search"), network.is_known_host("10.0.0.9")) == (True, False)
 
 
 class Diary:
@@ -486,13 +485,13 @@ class Diary:
     def _tell(self, what: str) -> None:
         self.told.append((what, round((self.world.machine.now - STARTS_S) / TRIP_S, 3)))
 
-    def arrived(self) -> None:
+    def handle_arrival(self) -> None:
         self._tell("arrived")
 
-    def broke(self, error: OSError) -> None:
+    def handle_reset(self, error: OSError) -> None:
         self._tell(type(error).__name__)
 
-    def drained(self) -> None:
+    def handle_write_room(self) -> None:
         self._tell("drained")
 
 
@@ -500,7 +499,7 @@ def connected(world: World) -> tuple[NetworkEnd, NetworkEnd]:
     """Both ends of a connection, the caller's first; two trips and a half after it was dialled."""
     ends: list[Any] = []
     accepted: list[NetworkEnd] = []
-    world.network.dial(world.network.listen("127.0.0.1", 0, accepted.append), ends.append)
+    world.network.open_connection(world.network.listen("127.0.0.1", 0, accepted.append), ends.append)
     world.machine.sleep(2.5 * TRIP_S)
     return ends[0], accepted[0]
 
@@ -511,8 +510,8 @@ def test_a_connection_takes_two_trips_and_knows_both_addresses() -> None:
     def first() -> list[Any]:
         there = world.network.listen("127.0.0.1", 0, nobody)
         met: list[Any] = []
-        world.network.dial(there, lambda end: met.append((end, world.machine.now)))
-        world.network.dial(("127.0.0.1", 9), lambda end: met.append((end, world.machine.now)))
+        world.network.open_connection(there, lambda end: met.append((end, world.machine.now)))
+        world.network.open_connection(("127.0.0.1", 9), lambda end: met.append((end, world.machine.now)))
         world.machine.sleep(1)
         (ours, at), (refusal, refused_at) = met
         assert [round((moment - STARTS_S) / TRIP_S, 3) for moment in (at, refused_at)] == [2, 2]
@@ -520,7 +519,7 @@ def test_a_connection_takes_two_trips_and_knows_both_addresses() -> None:
         assert ours.peer.peer is ours
         return [type(refusal), refusal.errno]
 
-    assert world.run(first) == [ConnectionRefusedError, errno.ECONNREFUSED]
+    assert world.run_program(first) == [ConnectionRefusedError, errno.ECONNREFUSED]
 
 
 def test_an_end_is_full_beyond_the_window_and_says_how_much_waits() -> None:
@@ -530,17 +529,19 @@ def test_an_end_is_full_beyond_the_window_and_says_how_much_waits() -> None:
         ours, theirs = connected(world)
         diary = Diary(world, ours)
         ours.write(bytes(1024 * 1024))
-        states: list[Any] = [(ours.full, ours.waiting_bytes)]
+        states: list[Any] = [(ours.is_full, ours.bytes_beyond_window)]
         ours.write(b"abc")
-        states.append((ours.full, ours.waiting_bytes))
+        states.append((ours.is_full, ours.bytes_beyond_window))
         world.machine.sleep(2.5 * TRIP_S)
-        states.append(([len(theirs.take(2)), len(theirs.take(1))], ours.full, ours.waiting_bytes))
-        rest = len(theirs.take(2 * WINDOW_BYTES)), theirs.take(), theirs.take()
-        states.append((rest, ours.full, ours.waiting_bytes, theirs.available()))
+        states.append(
+            ([len(theirs.receive_bytes(2)), len(theirs.receive_bytes(1))], ours.is_full, ours.bytes_beyond_window)
+        )
+        rest = len(theirs.receive_bytes(2 * WINDOW_BYTES)), theirs.receive_bytes(), theirs.receive_bytes()
+        states.append((rest, ours.is_full, ours.bytes_beyond_window, theirs.has_readable_data()))
         world.machine.sleep(2.5 * TRIP_S)
         return [*states, diary.told]
 
-    assert world.run(first) == [
+    assert world.run_program(first) == [
         (False, 0),
         (True, 3),
         ([2, 1], False, 0),
@@ -555,12 +556,12 @@ def test_what_is_there_to_be_read_is_taken_in_bites_of_at_most_64_kilobytes() ->
     def first() -> list[int]:
         ours, theirs = connected(world)
         ours.write(bytes(65536 + 10))
-        assert not theirs.available()
+        assert not theirs.has_readable_data()
         world.machine.sleep(2.5 * TRIP_S)
-        assert theirs.available()
-        return [len(theirs.take()), len(theirs.take()), len(theirs.take())]
+        assert theirs.has_readable_data()
+        return [len(theirs.receive_bytes()), len(theirs.receive_bytes()), len(theirs.receive_bytes())]
 
-    assert world.run(first) == [65536, 10, 0]
+    assert world.run_program(first) == [65536, 10, 0]
 
 
 def test_an_end_of_the_stream_is_told_once_and_nothing_is_written_after_it() -> None:
@@ -571,17 +572,17 @@ def test_an_end_of_the_stream_is_told_once_and_nothing_is_written_after_it() -> 
         diary = Diary(world, theirs)
         ours.write(b"")
         ours.write(b"last")
-        ours.end()
-        ours.end()
+        ours.end_stream()
+        ours.end_stream()
         with pytest.raises(BrokenPipeError):
             ours.write(b"more")
         world.machine.sleep(2.5 * TRIP_S)
         ours.close()
         ours.close()
         world.machine.sleep(2.5 * TRIP_S)
-        return [diary.told, theirs.ended, theirs.take(), theirs.take(), theirs.available()]
+        return [diary.told, theirs.ended, theirs.receive_bytes(), theirs.receive_bytes(), theirs.has_readable_data()]
 
-    assert world.run(first) == [[("arrived", 3.5), ("arrived", 3.5)], True, b"last", b"", True]
+    assert world.run_program(first) == [[("arrived", 3.5), ("arrived", 3.5)], True, b"last", b"", True]
 
 
 def test_a_reset_is_heard_once_by_the_other_end_alone() -> None:
@@ -596,12 +597,12 @@ def test_a_reset_is_heard_once_by_the_other_end_alone() -> None:
         ours.close()
         world.machine.sleep(3 * TRIP_S)
         with pytest.raises(ConnectionResetError):
-            theirs.take()
+            theirs.receive_bytes()
         with pytest.raises(BrokenPipeError):
             theirs.write(b"y")
-        return [mine.told, yours.told, ours.available(), theirs.take()]
+        return [mine.told, yours.told, ours.has_readable_data(), theirs.receive_bytes()]
 
-    assert world.run(first) == [[], [("ConnectionResetError", 3.5)], False, b""]
+    assert world.run_program(first) == [[], [("ConnectionResetError", 3.5)], False, b""]
 
 
 def test_an_end_that_is_left_behind_is_over_for_whoever_holds_it() -> None:
@@ -612,14 +613,14 @@ def test_an_end_that_is_left_behind_is_over_for_whoever_holds_it() -> None:
         ours.write(b"unread")
         world.machine.sleep(2.5 * TRIP_S)
         diary = Diary(world, theirs)
-        theirs.leave()
-        theirs.machine.after(0.0, theirs._arrive, b"late")
+        theirs.end_without_peer()
+        theirs.machine.schedule_after(0.0, theirs._deliver_arrived, b"late")
         world.machine.sleep(1)
         assert diary.told == []
         return theirs
 
-    end = world.run(first)
-    assert (end.available(), end.take(), end.ended) == (True, b"", True)
+    end = world.run_program(first)
+    assert (end.has_readable_data(), end.receive_bytes(), end.ended) == (True, b"", True)
     with pytest.raises(BrokenPipeError):
         end.write(b"x")
 
@@ -638,25 +639,25 @@ def test_an_end_that_is_closed_keeps_nobody_but_a_writer_who_waits_for_room(way:
             getattr(ours, way)()
             world.machine.sleep(2.5 * TRIP_S)
             told = [ours.receiver is diary, ours.watcher]
-            theirs.take(size)
+            theirs.receive_bytes(size)
             world.machine.sleep(2.5 * TRIP_S)
             kept.append([*told, [what for what, _ in diary.told]])
         return kept
 
-    assert world.run(first) == [[False, None, []], [True, None, ["drained"]]]
+    assert world.run_program(first) == [[False, None, []], [True, None, ["drained"]]]
 
 
 class Watching:
     """A watcher that is told how a connection ended."""
 
-    def sends(self) -> None: ...
-    def took(self, data: bytes) -> None: ...
-    def waited(self) -> None: ...
-    def over(self, how: str) -> None: ...
+    def handle_send(self) -> None: ...
+    def handle_read(self, data: bytes) -> None: ...
+    def handle_timeout(self) -> None: ...
+    def handle_end(self, how: str) -> None: ...
 
 
 def test_a_socket_tells_if_it_blocks_and_makes_files_with_and_without_a_buffer() -> None:
-    with World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).entered():
+    with World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).enter_world():
         sock = socket.socket()
         told = [sock.getblocking()]
         for timeout_s in (0.0, 2.0, None):
@@ -692,21 +693,25 @@ def test_the_gate_of_a_host_is_that_of_https_or_of_another_port_but_not_that_of_
     gates: dict[Any, Any] = {}
     held: dict[Any, Any] = there.gates
     for host, port in (("a", 80), ("a", 8080), ("a", 443), ("a", 7), ("b", 80), ("c", 9), ("c", 8)):
-        gates[host, port] = held[there.address_of(host), port] = object()
-    assert there.gate_of("a") is gates["a", 443]
-    assert there.gate_of("b") is None
-    assert there.gate_of("c") is gates["c", 9]
-    assert there.gate_of("nobody") is None
+        gates[host, port] = held[there.find_address(host), port] = object()
+    assert there.find_gate("a") is gates["a", 443]
+    assert there.find_gate("b") is None
+    assert there.find_gate("c") is gates["c", 9]
+    assert there.find_gate("nobody") is None
 
 
 def test_a_network_may_listen_as_another_does_and_knows_names_and_addresses() -> None:
     first, second = network(("a", 80)), network(("b", 81))
     address = first.listen("10.1.2.3", 5, nobody)
-    second.listens_like(first)
-    assert (second.listens(address), second.knows("10.1.2.3"), second.knows("10.1.2.4")) == (True, True, False)
+    second.copy_listeners(first)
+    assert (second.is_listening(address), second.is_known_host("10.1.2.3"), second.is_known_host("10.1.2.4")) == (
+        True,
+        True,
+        False,
+    )
     assert first.heard == {("10.77.0.2", 80), ("10.1.2.3", 5)}
     assert second.heard == {("10.77.0.2", 81), ("10.77.0.2", 80), ("10.1.2.3", 5)}
-    assert [first.knows(name) for name in ("a", "b", "localhost", "127.0.0.1")] == [True, False, True, True]
+    assert [first.is_known_host(name) for name in ("a", "b", "localhost", "127.0.0.1")] == [True, False, True, True]
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -732,4 +737,4 @@ def test_a_lookup_that_a_fault_fails_takes_a_trip_and_is_told_and_an_address_nee
         return [found, asked, told, round((there.machine.now - began) / TRIP_S)]
 
     failed = [(socket.EAI_NONAME, "Name or service not known"), ["lookup"], ["lookup"], 1]
-    assert there.run(first) == (failed if hidden else [True, ["lookup"], [], 0])
+    assert there.run_program(first) == (failed if hidden else [True, ["lookup"], [], 0])

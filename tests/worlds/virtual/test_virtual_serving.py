@@ -17,9 +17,8 @@ from waitress.server import create_server
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished
-from chaoslab.worlds.virtual.network._app_answers import answer_request
 from chaoslab.worlds.virtual.network._sockets import VirtualSocket
-from chaoslab.worlds.virtual.network.serving import serve
+from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.world import World
 
 SILENCE_S = 0.4
@@ -142,8 +141,7 @@ def ask(sock: Any, words: tuple[bytes, ...]) -> tuple[bytes, str]:
 @pytest.fixture(scope="module")
 def waitress() -> Iterator[int]:
     """The service under waitress; its port."""
-    for one in ("waitress", "chaoslab.worlds.virtual.network.serving"):
-        logging.getLogger(one).setLevel(logging.CRITICAL)
+    logging.getLogger("waitress").setLevel(logging.CRITICAL)
     server: Any = create_server(service, host="127.0.0.1", port=0, threads=4, ident=None)
 
     def run() -> None:
@@ -165,12 +163,12 @@ def virtually(words: tuple[bytes, ...]) -> tuple[bytes, str]:
     world = World(1, now=datetime(2026, 6, 1, tzinfo=UTC))
 
     def first() -> tuple[bytes, str]:
-        serve(world.network, "service", 80, service)
+        serve_application(world.network, "service", 80, service)
         sock = VirtualSocket()
-        sock.connect((world.network.address_of("service"), 80))
+        sock.connect((world.network.find_address("service"), 80))
         return ask(sock, words)
 
-    return world.run(first)
+    return world.run_program(first)
 
 
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
@@ -226,37 +224,6 @@ def test_an_application_that_exits_has_failed_and_the_run_goes_on() -> None:
     assert ([answer.status for answer in read(heard, to_head=False)], then) == ([500], "closed")
 
 
-class Whole:
-    """A listener who takes no answer in parts."""
-
-    def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:  # noqa: ARG002
-        return False
-
-    def part(self, data: bytes) -> bool:  # noqa: ARG002
-        return False
-
-
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/fails", 500),
-        ("/lost", 500),
-        ("/exits", 500),
-        ("/fails-late", 500),
-        ("/stream", 200),
-        ("/fails-last", 200),
-        ("/silent", 500),
-    ],
-)
-def test_a_request_that_goes_to_its_application_whole_fails_as_one_in_bytes_does(
-    waitress: int, path: str, status: int
-) -> None:
-    del waitress  # which keeps the log quiet
-    reply = answer_request(Whole(), service, "GET", path.encode(), [], b"", "service:80")
-    assert reply is not None
-    assert reply[0] == status
-
-
 def test_two_answers_that_come_at_once_are_read_apart() -> None:
     def shop(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         body = b'{"n": %d}' % len(environ["PATH_INFO"])
@@ -271,4 +238,4 @@ def test_two_answers_that_come_at_once_are_read_apart() -> None:
 
     trial = lab.run(agent, "go", services={"shop": shop})
     assert trial.answer == "2"
-    assert [event.reply for _, event in trial.history.of(CallFinished)] == ['{"n": 2}', '{"n": 4}']
+    assert [event.reply for _, event in trial.history.find_events(CallFinished)] == ['{"n": 2}', '{"n": 4}']

@@ -99,7 +99,7 @@ async def told(story: Story, client: dict[str, bool], server: dict[str, bool]) -
 
 
 def virtually(work: Callable[[], Any]) -> Any:
-    return World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_async(work)
+    return World(1, now=datetime(2026, 6, 1, tzinfo=UTC)).run_program_async(work)
 
 
 async def half_close(here: Ear, there: Ear) -> None:
@@ -308,12 +308,12 @@ def test_who_listened_in_a_loop_that_is_closed_does_so_no_more() -> None:
 
     def first() -> bool:
         for _ in range(2):
-            loop = world.loop()
+            loop = world.create_loop()
             loop.run_until_complete(listening())
             loop.close()
-        return world.network.listens(("127.0.0.1", 8000))
+        return world.network.is_listening(("127.0.0.1", 8000))
 
-    assert not world.run(first)
+    assert not world.run_program(first)
 
 
 def test_streams_speak_over_the_virtual_network() -> None:
@@ -404,31 +404,31 @@ def test_a_writer_goes_on_once_there_is_room_and_a_closed_transport_hangs_up_the
     told = list[str]()
     says: Any = lambda word: lambda *_: told.append(word)  # noqa: E731
     end: Any = SimpleNamespace(
-        address=("a", 1), peer_address=("b", 2), full=True, write=says("sent"), close=says("closed")
+        address=("a", 1), peer_address=("b", 2), is_full=True, write=says("sent"), close=says("closed")
     )
     protocol: Any = SimpleNamespace(
         pause_writing=says("pause"), resume_writing=says("resume"), connection_lost=says("lost")
     )
     loop: Any = SimpleNamespace(
-        tell=lambda call, *args: call(*args), call_soon=lambda call, *args: call(*args), is_closed=lambda: False
+        call_if_open=lambda call, *args: call(*args), call_soon=lambda call, *args: call(*args), is_closed=lambda: False
     )
     transport = VirtualTransport(loop, end, protocol, SimpleNamespace(rude=False, close=says("face")))
     for _ in range(2):
         transport.write(b"x")
-        transport.drained()
+        transport.handle_write_room()
     assert told == ["sent", "pause", "sent"]
-    end.full = False
-    transport.drained()
-    transport.drained()
+    end.is_full = False
+    transport.handle_write_room()
+    transport.handle_write_room()
     assert told[3:] == ["resume"]
-    end.full = True
+    end.is_full = True
     transport.write(b"x")
     transport.close()
     transport.write(b"x")
     assert told[4:] == ["sent", "pause"]
-    end.full = False
+    end.is_full = False
     for _ in range(2):
-        transport.drained()
+        transport.handle_write_room()
     transport.abort()
     assert told[6:] == ["resume", "closed", "lost", "face"]
     assert end.receiver is None

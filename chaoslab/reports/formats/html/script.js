@@ -297,7 +297,7 @@
       timeline = null;
       parts.push(make("p", {}, trial.events ? "No event was logged." : "Left out, to keep this file small. This prints it:"));
     }
-    parts.push(make("h3", {}, "Again"), command(trial.show));
+    parts.push(make("h3", {}, "Rerun"), command(trial.show));
     if (trial.replay !== trial.show) parts.push(command(trial.replay));
     story.replaceChildren(...parts);
     timeline?.render();

@@ -218,7 +218,8 @@
       const { targets, rows } = state.matrix;
       if (!rows.length) return put("matrix", make("p", { class: "note" }, state.faults ? "No trial that met one is judged yet." : "No fault was met yet."));
       const head = make("tr", {}, make("th", { scope: "col" }, "fault"), ...targets.map((target) => make("th", { scope: "col" }, target)));
-      const lines = rows.map((row) => make("tr", {}, make("th", { scope: "row" }, row.fault), ...row.cells.map((cell, n) => {
+      const name = (words) => words.split(/(?<=_)/).flatMap((piece) => [piece, make("wbr")]);  // on a phone it needs two lines
+      const lines = rows.map((row) => make("tr", {}, make("th", { scope: "row" }, ...name(row.fault)), ...row.cells.map((cell, n) => {
         if (!cell) return make("td", { class: "cell blank" }, make("span", { class: "sr" }, "not met"));
         const look = looks.get(cell.worst);
         const button = make("a", { href: "#trials" }, make("b", {}, cell.judged ? `${cell.bad}/${cell.judged}` : "with others"),

@@ -47,10 +47,10 @@ class Lock(metaclass=_Either):
         # Outside of a world it is the real thing, so modules that keep the class get real locks there.
         if here.world is None:
             return allocate_lock()
-        return cls.over(allocate_lock())
+        return cls.wrap_real(allocate_lock())
 
     @classmethod
-    def over(cls, inner: Any) -> Any:
+    def wrap_real(cls, inner: Any) -> Any:
         """Wraps a real lock, so that a thread of the machine can wait for it."""
         self = object.__new__(cls)
         self._inner, self._holder, self._waiters = inner, None, deque()
@@ -68,35 +68,35 @@ class Lock(metaclass=_Either):
         world = here.world
         if world is not None:
             # Before the lock is taken: if the run ended at this step, nobody would release it.
-            world.machine.steps.locks.step("takes a lock", "times")
-        if self._inner.acquire(False) or self._wait(timeout if blocking else 0):
+            world.machine.steps.locks.count_step("takes a lock", "times")
+        if self._inner.acquire(False) or self._wait_for_lock(timeout if blocking else 0):
             self._holder = None if world is None else getcurrent()
             return True
         return False
 
-    def _wait(self, timeout: float) -> bool:
+    def _wait_for_lock(self, timeout: float) -> bool:
         world = here.world
         if world is None:
             return bool(self._inner.acquire(bool(timeout), timeout or -1))
         if not timeout:
             # An endless loop of tries takes no virtual time.
-            world.machine.steps.tries.step("asks for a lock that is held", "times")
+            world.machine.steps.tries.count_step("asks for a lock that is held", "times")
             return False
         if self._holder is None:  # it is released in real time, by one that can wake no thread of the machine
             if self._inner.acquire(True, PATIENCE_S):
                 return True
             # So that the next one parks at once: real patience is paid once a lock.
             self._holder = _SOMEBODY
-        return self._park(world.machine, timeout)
+        return self._park_until_given(world.machine, timeout)
 
-    def _park(self, machine: Machine, timeout: float) -> bool:
+    def _park_until_given(self, machine: Machine, timeout: float) -> bool:
         waiter = Waiter(machine)
         self._waiters.append(waiter)
         try:
-            is_given = waiter.park(self._held_by, None if timeout < 0 else machine.now + timeout)
+            is_given = waiter.park(self._describe_holder, None if timeout < 0 else machine.now + timeout)
         except BaseException:
-            if waiter.woken:  # given to a thread that is ending
-                self._free()
+            if waiter.is_woken:  # given to a thread that is ending
+                self._release_to_next()
             elif not waiter.strand.killed:  # else it may have been passed over
                 self._waiters.remove(waiter)
             raise
@@ -105,9 +105,9 @@ class Lock(metaclass=_Either):
         return is_given
 
     def release(self) -> None:
-        self._free()
+        self._release_to_next()
 
-    def _free(self) -> None:
+    def _release_to_next(self) -> None:
         # Given on without being released: another thread could take it between, and the first in line would starve.
         waiters, is_given = self._waiters, False
         try:
@@ -122,7 +122,7 @@ class Lock(metaclass=_Either):
                 self._holder = None
                 self._inner.release()
 
-    def let_go(self, machine: Machine) -> None:
+    def free_from_dead_threads(self, machine: Machine) -> None:
         """Takes the lock from a thread of the machine that was left behind or killed, and out of the wait of such
         threads."""
         for waiter in [candidate for candidate in self._waiters if candidate.machine is machine]:
@@ -132,7 +132,7 @@ class Lock(metaclass=_Either):
         holder = self._holder
         # Of this machine only: a lock may be shared with a later one.
         if isinstance(holder, VirtualThread) and holder.parent is machine.hub and (machine.stopping or holder.killed):
-            self._free()
+            self._release_to_next()
 
     def locked(self) -> bool:
         return bool(self._inner.locked())
@@ -146,20 +146,20 @@ class Lock(metaclass=_Either):
     def __exit__(self, *_: object) -> None:
         """Calls no deeper than `__enter__` does: near the limit of recursion the lock could be taken, but not
         released."""
-        self._free()
+        self._release_to_next()
 
     def _at_fork_reinit(self) -> None:
         self._inner._at_fork_reinit()
         self._holder = None
         self._waiters.clear()
 
-    def _held_by(self) -> str:
+    def _describe_holder(self) -> str:
         holder = self._holder
         if isinstance(holder, VirtualThread):
-            return "a lock held by itself" if self._waits(holder) else f"a lock held by {holder.name}"
+            return "a lock held by itself" if self._is_waiting(holder) else f"a lock held by {holder.name}"
         return "a lock"
 
-    def _waits(self, strand: VirtualThread) -> bool:
+    def _is_waiting(self, strand: VirtualThread) -> bool:
         return any(waiter.strand is strand for waiter in self._waiters)
 
 
@@ -184,7 +184,7 @@ class ReLock(Lock):
             raise RuntimeError("cannot release un-acquired lock")
         self._count -= 1
         if not self._count:
-            self._free()
+            self._release_to_next()
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -198,7 +198,7 @@ class ReLock(Lock):
         if self._holder is not getcurrent():
             raise RuntimeError("cannot release un-acquired lock")
         count, self._count = self._count, 0
-        self._free()
+        self._release_to_next()
         return count
 
     def _acquire_restore(self, state: int) -> None:
@@ -217,10 +217,10 @@ class SimpleQueue(metaclass=_Either):
     _waiters: deque[Waiter]
 
     def __new__(cls) -> Any:
-        return RealQueue() if here.world is None else cls.over(RealQueue())
+        return RealQueue() if here.world is None else cls.wrap_real(RealQueue())
 
     @classmethod
-    def over(cls, inner: Any) -> Any:
+    def wrap_real(cls, inner: Any) -> Any:
         """Wraps a real queue, so that a thread of the machine can wait for it."""
         self = object.__new__(cls)
         self._inner, self._waiters = inner, deque()
@@ -252,7 +252,7 @@ class SimpleQueue(metaclass=_Either):
                 return self._inner.get(False)
             except queue.Empty:
                 if until is not None and machine.now >= until:
-                    machine.steps.tries.step("asks an empty queue", "times")
+                    machine.steps.tries.count_step("asks an empty queue", "times")
                     raise
             waiter = Waiter(machine)
             self._waiters.append(waiter)
@@ -260,7 +260,7 @@ class SimpleQueue(metaclass=_Either):
                 waiter.park("SimpleQueue.get", until)
             finally:
                 # Woken ones were taken out by `put`.
-                if not (waiter.woken or waiter.strand.killed):
+                if not (waiter.is_woken or waiter.strand.killed):
                     self._waiters.remove(waiter)
 
     def put_nowait(self, item: Any) -> None:

@@ -23,14 +23,14 @@ class ThreadOwner(Protocol):
     locals: Any
 
 
-class Slot(Protocol):
+class ThreadLocalSlot(Protocol):
     """The place in CPython that leads to the running thread's values."""
 
-    def new(self) -> Any: ...
+    def create_content(self) -> Any: ...
 
-    def take(self) -> Any: ...
+    def read_content(self) -> Any: ...
 
-    def put(self, content: Any, /) -> Any:
+    def swap_content(self, content: Any, /) -> Any:
         """Replaces the content, and returns the earlier one."""
 
 
@@ -39,43 +39,43 @@ class ThreadLocals:
 
     def __init__(self) -> None:
         self._tenant: ThreadOwner | None = None
-        self._slot: Slot | None = None
+        self._slot: ThreadLocalSlot | None = None
         self._before: Any = None
 
-    def begin(self, first: ThreadOwner) -> None:
+    def adopt_os_values(self, first: ThreadOwner) -> None:
         """Gives the first thread the values of the OS thread."""
-        self._slot = _Dictionary() if sys.version_info < (3, 13) else _find_fields()
+        self._slot = _DictionarySlot() if sys.version_info < (3, 13) else _find_fields()
         self._tenant = first
         if self._slot is not None:
-            self._before = self._slot.take()
+            self._before = self._slot.read_content()
 
-    def enter(self, thread: ThreadOwner) -> None:
+    def switch_to_thread(self, thread: ThreadOwner) -> None:
         """Makes this the running thread."""
         before, self._tenant = self._tenant, thread
         # Nobody else ran meanwhile, or the machine has not begun.
         if before is thread or before is None or self._slot is None:
             return
         if thread.locals is not None:
-            before.locals = self._slot.put(thread.locals)
+            before.locals = self._slot.swap_content(thread.locals)
             return
         # `here` is a local too: a new thread would not know its world.
         world = here.world
-        thread.locals = self._slot.new()
-        before.locals = self._slot.put(thread.locals)
+        thread.locals = self._slot.create_content()
+        before.locals = self._slot.swap_content(thread.locals)
         here.world = world
 
-    def end(self) -> None:
+    def restore_os_values(self) -> None:
         """Restores the values of the OS thread, with the changes made to them."""
         if self._slot is not None:
             world = here.world
             # The exchange takes `here` away as well.
-            self._slot.put(self._before)
+            self._slot.swap_content(self._before)
             here.world = world
             self._slot = self._before = None
         self._tenant = None
 
 
-class _Dictionary:
+class _DictionarySlot:
     """The place up to Python 3.12."""
 
     _PREFIX = "thread.local."
@@ -83,27 +83,27 @@ class _Dictionary:
     def __init__(self) -> None:
         self._state: dict[Any, Any] = ctypes.cast(_state_dictionary(), ctypes.py_object).value
 
-    def new(self) -> dict[Any, Any]:
+    def create_content(self) -> dict[Any, Any]:
         return {}
 
-    def take(self) -> dict[Any, Any]:
+    def read_content(self) -> dict[Any, Any]:
         """All entries, since to find those of locals takes longer."""
         return {**self._state}
 
-    def put(self, entries: dict[Any, Any]) -> dict[Any, Any]:
+    def swap_content(self, entries: dict[Any, Any]) -> dict[Any, Any]:
         """Puts the entries of locals in place, except those of deleted ones: a living local refers to its entry, and
         the address of a deleted one may be reused."""
-        state, old = self._state, self.take()
+        state, old = self._state, self.read_content()
         # Most switches are between threads that have the same, and comparing is cheaper than writing.
         if len(old) != len(entries) or not all(map(is_, old.values(), entries.values())):
-            for key in filter(self._of_local, old):
+            for key in filter(self._is_local_key, old):
                 del state[key]
-            for key in filter(self._of_local, entries):
+            for key in filter(self._is_local_key, entries):
                 if weakref.getweakrefcount(entries[key]):
                     state[key] = entries[key]
         return old
 
-    def _of_local(self, key: Any) -> bool:
+    def _is_local_key(self, key: Any) -> bool:
         return type(key) is str and key.startswith(self._PREFIX)
 
 
@@ -124,7 +124,7 @@ class _Token:
     """A key that lives as long as its thread."""
 
 
-class _Fields:
+class _FieldsSlot:
     """The place from Python 3.13 on: two fields, at `key` and `life` words from the state's start."""
 
     def __init__(self, key: int, life: int) -> None:
@@ -132,15 +132,15 @@ class _Fields:
         self._key, self._life = key, life
         self._now: Both = (self._words[key] or 0, self._words[life] or 0, ())
 
-    def new(self) -> Both:
+    def create_content(self) -> Both:
         key, life = _Token(), _Token()
         # The tuple holds them; what counts is that they live as long as the thread.
         return id(key), id(life), (key, life)
 
-    def take(self) -> Both:
+    def read_content(self) -> Both:
         return self._now
 
-    def put(self, both: Both) -> Both:
+    def swap_content(self, both: Both) -> Both:
         old, self._now = self._now, both
         # Written past the counts of references: the objects are kept in the tuples.
         self._words[self._key], self._words[self._life], _ = both
@@ -151,7 +151,7 @@ WORDS = 64
 """The number of words of the state that are searched for the fields; the state is longer."""
 
 
-def _find_fields() -> _Fields | None:
+def _find_fields() -> _FieldsSlot | None:
     """The two fields, found through the references of a local of this thread; None if they are not there."""
     probe = threading.local()
     # Its first use makes the entries that are looked for.
@@ -166,4 +166,4 @@ def _find_fields() -> _Fields | None:
         elif isinstance(referent, set) and len(referent) == 1:
             life_token = next(iter(referent))()
             life = values.index(id(life_token)) if id(life_token) in values else None
-    return None if key is None or life is None else _Fields(key, life)
+    return None if key is None or life is None else _FieldsSlot(key, life)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class Computer(Protocol):
-    """A world, of which `world.World` is the one kind, as its machine and the stand-ins know it. `ended_by`: the first
-    thing that the program did and no trial goes on after; `kept`: the state of the stand-ins."""
+    """A world, of which `world.World` is the one kind, as its machine and the fakes know it. `ended_by`: the first
+    thing that the program did and no trial goes on after; `kept`: the state of the fakes."""
 
     machine: Machine
     ended_by: Unsupported | ProcessEnded | None
@@ -30,7 +30,7 @@ class Computer(Protocol):
 
     def time_ns(self) -> int: ...
     def time(self) -> float: ...
-    def importing(self, module: str) -> AbstractContextManager[None]: ...
+    def isolate_import(self, module: str) -> AbstractContextManager[None]: ...
     @property
     def drew(self) -> bool: ...
 
@@ -60,7 +60,7 @@ class within:
         here.world = self._outer
 
 
-def world() -> Computer:
+def get_world() -> Computer:
     """The world of this thread."""
     current = here.world
     if current is None:
@@ -75,12 +75,12 @@ class Unsupported(Through):
     """
 
     def __init__(self, feature: str, remedy: str, otherwise: str = "run in the local world") -> None:
-        super().__init__(f"{feature}{caller()} is not covered by virtual time: {remedy}, or {otherwise}")
-        _remember(self)
+        super().__init__(f"{feature}{describe_caller()} is not covered by virtual time: {remedy}, or {otherwise}")
+        _record_program_end(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The words are made: built anew in another process, it would look for the caller there.
-        return _in_these_words, self.args
+        return _rebuild_unsupported, self.args
 
 
 class ProcessEnded(BaseException):
@@ -90,21 +90,21 @@ class ProcessEnded(BaseException):
     of_a_fault = False
 
     def __init__(self, call_text: str) -> None:
-        super().__init__(f"it ended the process at {own_line() or 'an unknown place'} ({call_text})")
-        self.of_a_fault = _called_by_core()
+        super().__init__(f"it ended the process at {locate_caller() or 'an unknown place'} ({call_text})")
+        self.of_a_fault = _is_called_by_core()
         if not self.of_a_fault:
-            _remember(self)
+            _record_program_end(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _ended_in_these_words, self.args
+        return _rebuild_process_ended, self.args
 
 
-def _remember(error: Unsupported | ProcessEnded) -> None:
+def _record_program_end(error: Unsupported | ProcessEnded) -> None:
     if here.world is not None and here.world.ended_by is None:
         here.world.ended_by = error
 
 
-def _in_these_words(text: str) -> Unsupported:
+def _rebuild_unsupported(text: str) -> Unsupported:
     """The error, rebuilt from its message in another process."""
     # Past `__init__`, which would note it in this process's world.
     error = Unsupported.__new__(Unsupported)
@@ -112,7 +112,7 @@ def _in_these_words(text: str) -> Unsupported:
     return error
 
 
-def _ended_in_these_words(text: str) -> ProcessEnded:
+def _rebuild_process_ended(text: str) -> ProcessEnded:
     error = ProcessEnded.__new__(ProcessEnded)
     error.args = (text,)
     return error
@@ -124,20 +124,20 @@ _STDLIB = (*{sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}, "<
 _INSTALLED = ("site-packages", "dist-packages")
 
 
-def caller() -> str:
+def describe_caller() -> str:
     """The program's innermost frame as text, as in " (in my_agent.py, line 12, book)"; a library's frame if there is no
     other."""
-    frame = _own_frame()
-    return "" if frame is None else f" (in {_file(frame)}, line {frame.f_lineno}, {frame.f_code.co_name})"
+    frame = _find_program_frame()
+    return "" if frame is None else f" (in {_get_file_name(frame)}, line {frame.f_lineno}, {frame.f_code.co_name})"
 
 
-def own_line() -> str:
+def locate_caller() -> str:
     """The same frame, as in "my_agent.py:12 in book"."""
-    frame = _own_frame()
-    return "" if frame is None else f"{_file(frame)}:{frame.f_lineno} in {frame.f_code.co_name}"
+    frame = _find_program_frame()
+    return "" if frame is None else f"{_get_file_name(frame)}:{frame.f_lineno} in {frame.f_code.co_name}"
 
 
-def _called_by_core() -> bool:
+def _is_called_by_core() -> bool:
     """Tells if the lab's innermost frame below a patch is of the core, which calls the code of faults alone."""
     # Past this function and the error's `__init__`.
     frame: FrameType | None = sys._getframe(2)
@@ -149,24 +149,24 @@ def _called_by_core() -> bool:
     return False
 
 
-def _own_frame() -> FrameType | None:
+def _find_program_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     nearest = None
     while frame is not None:
         of_lab = str(frame.f_globals.get("__name__", "")).startswith(_OWN) or is_trampoline(frame.f_code)
         if not of_lab:
             nearest = nearest or frame
-            if not _obeys_caller(frame.f_code.co_filename):
+            if not _is_library_file(frame.f_code.co_filename):
                 return frame
         frame = frame.f_back
     return nearest
 
 
-def _obeys_caller(file: str) -> bool:
+def _is_library_file(file: str) -> bool:
     """True if the file is a library's: then its caller is the one to name."""
     return file.startswith(_STDLIB) or any(folder in file for folder in _INSTALLED)
 
 
-def _file(frame: FrameType) -> str:
+def _get_file_name(frame: FrameType) -> str:
     """The name of the frame's file without its folder, which differs between machines."""
     return frame.f_code.co_filename.rpartition("/")[2]

@@ -14,6 +14,7 @@ from _thread import get_ident
 from asyncio import _get_running_loop, _set_running_loop
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from sys import exception as under_way
 from sys import get_asyncgen_hooks, set_asyncgen_hooks
@@ -22,7 +23,7 @@ from typing import Any, NoReturn, Protocol
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.worlds.virtual.machine._standstill import Steps, describe_wait, due_in_loop
+from chaoslab.worlds.virtual.machine._standstill import StepCounters, describe_wait, list_loop_due_times
 from chaoslab.worlds.virtual.machine._thread_local import ThreadLocals
 from chaoslab.worlds.virtual.machine.context import Unsupported
 
@@ -79,8 +80,8 @@ Wait = str | Callable[[], str] | Reporter
 
 class VirtualThread(greenlet):
     """One thread of the machine. `waits_for`: the wait in which it is parked. `over`: called once at its end, for
-    whatever reason. `sentinel`: the lock by which `Thread.join` learns of its end, before Python 3.13. `served`: the
-    work of a thread that nobody waits for, until it is done. `of_agent`: it is the program's, and no service's.
+    whatever reason. `sentinel`: the lock by which `Thread.join` learns of its end, before Python 3.13. `serves`:
+    it is a service's, for work that nobody waits for. `of_agent`: it is the program's, and no service's.
     `killed`: it died with its process, and never goes on.
 
     The first one is the thread of the process that runs the machine, and has no number of its own.
@@ -89,11 +90,10 @@ class VirtualThread(greenlet):
     def __init__(self, work: Callable[[], Any], number: int, name: str, on_end: Callable[[], Any] | None) -> None:
         super().__init__(work)
         self.number, self.name, self.over = number, name, on_end
-        self.first = self.of_agent = self.killed = False
+        self.first = self.of_agent = self.serves = self.killed = False
         self.waits_for: Wait = "its first turn"
         self.locals: Any = None
         self.sentinel: Any = None
-        self.served: Callable[[], Any] | None = None
 
 
 class Waiter:
@@ -109,7 +109,7 @@ class Waiter:
         self._over = self._woken = self._left = False
 
     @property
-    def woken(self) -> bool:
+    def is_woken(self) -> bool:
         return self._woken
 
     def wake(self) -> bool:
@@ -117,10 +117,10 @@ class Waiter:
         # Killed: the thread is never run again, so whoever would wake it has woken nobody.
         if self._over or self.strand.killed:
             return False
-        self.machine.own_thread()
+        self.machine.raise_if_foreign_thread()
         self._over = self._woken = True
         # In its turn and not at once: who wakes another goes on first, so that the order depends on the program alone.
-        self.machine.soon(self._resume)
+        self.machine.schedule_now(self._resume)
         return True
 
     def park(self, wait: Wait, until: float | None = None) -> bool:
@@ -131,13 +131,13 @@ class Waiter:
             return self._woken
         # A wait of no time would let a loop of them turn for ever, since nothing else moves the clock.
         if until is not None and until <= machine.now:
-            until = machine.steps.polled(wait)
+            until = machine.steps.find_zero_wait_end(wait)
         # Nothing else happens until then, so the clock is moved here, without a switch of greenlets.
         if until is not None and machine.is_idle_until(until):
             machine.now = machine.lapsed_at = max(machine.now, until)
             self._over = True
             return False
-        timer = None if until is None else machine.at(until, self._expire)
+        timer = None if until is None else machine.schedule_at(until, self._expire)
         self.strand.waits_for = wait
         loop, hooks = _get_running_loop(), get_asyncgen_hooks()
         # A thread of asyncio's that goes on would find another thread's loop running.
@@ -147,7 +147,7 @@ class Waiter:
             machine.hub.switch()
         finally:
             self._over = self._left = True
-            machine.locals.enter(self.strand)
+            machine.locals.switch_to_thread(self.strand)
             if loop is not None:
                 _set_running_loop(loop)
             # The hooks are of the OS thread, which all threads of the machine share.
@@ -185,8 +185,6 @@ class Machine:
         self._dead: list[VirtualThread] = []
         """The threads of processes that were killed. A greenlet that nobody holds would be told to end, and run its
         `finally` blocks."""
-        self._spare: list[VirtualThread] = []
-        """The greenlets of served requests that are over: each has a stack already, which the next one takes."""
         self.locals = ThreadLocals()
         self.endings: list[Callable[[], Any]] = []
         """Called when the run is over and no thread is left."""
@@ -196,12 +194,12 @@ class Machine:
         self._numbers: defaultdict[type, itertools.count[int]] = defaultdict(_from_one)
         self._numbered: dict[int, int] = {}
         self.thread_names, self.pool_names = itertools.count(1), itertools.count()
-        self.steps = Steps(self, calls_max)
+        self.steps = StepCounters(self, calls_max)
         self.looks_left = 0
         self._quiet: Callable[[], object] | None = None
         self.pending: list[str] = []
-        """The waits that would still have ended when the bound of `when_quiet` was reached, as lines; first those that
-        began before it was called, and services at work."""
+        """The waits that would still have ended when the bound of `notify_when_quiet` was reached, as lines; first
+        those that began before it was called, and services at work."""
         self.pending_since = 0
         """Their number."""
         self.stopping, self._last_moves = False, 0
@@ -210,29 +208,29 @@ class Machine:
         self._os_thread = get_ident()
         self.foreign: Unsupported | None = None
 
-    def own_thread(self) -> None:
+    def raise_if_foreign_thread(self) -> None:
         """Checks that the caller is the thread of the process that runs this machine: a call from another one would
         come at an arbitrary moment. Raises Unsupported: it is another thread; the run ends with this too."""
         if get_ident() != self._os_thread:
             error = self.foreign = Unsupported(
                 "a thread of the process that runs no world of its own", "do without the library that starts it"
             )
-            self.end_as(error)
+            self.end_run_with_error(error)
             raise error
 
     # Timers.
 
-    def at(self, due_s: float, call: Callable[..., Any], *args: Any) -> Timer:
+    def schedule_at(self, due_s: float, call: Callable[..., Any], *args: Any) -> Timer:
         """Schedules a call. Calls due at the same moment happen in the order in which they were scheduled."""
         timer = Timer(due_s, call, args)
         # The number keeps the order of calls of one moment, and spares a comparison of timers, which have no order.
         heapq.heappush(self._timers, (due_s, next(self._order), timer))
         return timer
 
-    def after(self, delay_s: float, call: Callable[..., Any], *args: Any) -> Timer:
-        return self.at(self.now + delay_s, call, *args)
+    def schedule_after(self, delay_s: float, call: Callable[..., Any], *args: Any) -> Timer:
+        return self.schedule_at(self.now + delay_s, call, *args)
 
-    def soon(self, call: Callable[..., Any], *args: Any) -> None:
+    def schedule_now(self, call: Callable[..., Any], *args: Any) -> None:
         self.ready.append((call, args))
 
     def is_idle_until(self, until_s: float) -> bool:
@@ -249,81 +247,69 @@ class Machine:
         # Past the deadline the loop has to see it, and end the run.
         return not self.ready and (not timers or timers[0][0] > until_s) and until_s <= self.deadline
 
-    def turns_alone(self) -> bool:
-        """Counts one more wait of zero time if nothing but the calling thread has work at this moment. False if
-        something else may have, or a wait has to be counted in full (`steps.polled`, `pass_turn`)."""
-        timers, turns = self._timers, self.steps.turns
-        # Something may wake at this very moment, so the wait has to give up its turn.
-        if self.ready or self.stopping or (timers and timers[0][0] <= self.now) or turns.at != self.now:
-            return False
-        if turns.count + 1 >= turns.allowed:
-            return False
-        turns.count += 1
-        return True
-
-    def look(self) -> float:
+    def read_clock(self) -> float:
         """The clock, as the program reads it."""
         # Granted in portions: a look at the clock is a program's most frequent step.
         self.looks_left -= 1
         if self.looks_left < 0:
-            self.looks_left = self.steps.looks.grant("looks at the clock", "times") - 1
+            self.looks_left = self.steps.looks.grant_steps("looks at the clock", "times") - 1
         return self.now
 
-    def next_due(self) -> float | None:
+    def find_next_due_time(self) -> float | None:
         """The time of the next event after now, including timers of the calling thread's event loop; None if there is
         none."""
         coming = [due_s for due_s, _, timer in self._timers if due_s > self.now and not timer.cancelled]
-        return min([*coming, *due_in_loop(self.now)], default=None)
+        return min([*coming, *list_loop_due_times(self.now)], default=None)
 
     # Ends that a program cannot swallow.
 
-    def end_soon(self, reason: str, *, but: greenlet | None = None) -> None:
+    def end_run_soon(self, reason: str, *, but: greenlet | None = None) -> None:
         """Ends the run as soon as the calling thread has given up its turn. `but`: a thread that `reason` describes
         already."""
         if not self.stopping:
-            self.end_as(Hung(reason, self.waiting(but=but)))
+            self.end_run_with_error(Hung(reason, self.waiting(but=but)))
 
-    def end_as(self, error: BaseException) -> None:
+    def end_run_with_error(self, error: BaseException) -> None:
         """Ends the run with this error as soon as the calling thread has given up its turn."""
         # Before all else that is ready.
-        self.ready.appendleft((_end_with, (error,)))
+        self.ready.appendleft((_raise_error, (error,)))
 
-    def end(self, reason: str, wait: Wait | None = None) -> NoReturn:
+    def end_run(self, reason: str, wait: Wait | None = None) -> NoReturn:
         """Ends the run from one of its threads, which does not go on. `wait`: its wait, if `reason` does not describe
         it."""
         thread = getcurrent()
         if isinstance(thread, VirtualThread):
             thread.waits_for = wait or ""
-        self.end_soon(reason, but=None if wait else thread)
-        self.leave()
+        self.end_run_soon(reason, but=None if wait else thread)
+        self.end_turn()
 
-    def leave(self) -> NoReturn:
+    def end_turn(self) -> NoReturn:
         """Ends the turn of the calling thread for good."""
-        if self.in_thread():
+        if self.is_in_virtual_thread():
             Waiter(self).park("the end of the run")
         else:  # a greenlet of the program's own
             self.hub.switch()
         # Reached when the run is over: the thread is then told to end at this place.
         raise GreenletExit
 
-    def kill(self) -> None:
+    def kill_program(self) -> None:
         """Kills the program's process: `run` raises Killed. If the caller is one of its threads, this never returns."""
-        self.end_as(Killed())
+        self.end_run_with_error(Killed())
         # A service's thread goes on: it is the program that dies.
-        if _is_of_agent(getcurrent()):
-            self.leave()
+        if _is_agent_thread(getcurrent()):
+            self.end_turn()
 
-    def interrupt(self, error: BaseException) -> None:
+    def interrupt_program(self, error: BaseException) -> None:
         """Raises the error in the first thread of the program, where it waits. The calling thread gets no error."""
         first = next((strand for strand in self._strands.values() if strand.first), None)
         if first is not None and first is not getcurrent():
-            self.soon(first.throw, error)
+            self.schedule_now(first.throw, error)
 
-    def is_dead(self) -> bool:
+    def is_caller_dead(self) -> bool:
         """True if the calling thread was killed, and is told to end now that the run is over."""
         return getcurrent() in self._dead
 
-    def bury(self) -> None:
+    def remove_killed_threads(self) -> None:
         """Takes all threads of a process that was killed out of the run, at the places where they are."""
         dead = [strand for strand in self._strands.values() if strand.of_agent]
         for strand in dead:
@@ -347,52 +333,36 @@ class Machine:
 
     # Threads.
 
-    def start(self, work: Callable[[], Any], *, name: str, over: Callable[[], Any] | None = None) -> VirtualThread:
+    def start_thread(
+        self, work: Callable[[], Any], *, name: str, over: Callable[[], Any] | None = None
+    ) -> VirtualThread:
         """Starts a thread, which begins in its turn. An exception of `work` ends the run."""
-        strand = VirtualThread(lambda: self._work(work, strand), next(self._idents), name, over)
-        strand.parent, strand.of_agent = self.hub, _is_of_agent(getcurrent())
+        strand = VirtualThread(lambda: self._run_thread(work, strand), next(self._idents), name, over)
+        strand.parent, strand.of_agent = self.hub, _is_agent_thread(getcurrent())
         self._strands[strand.number] = strand
-        self.soon(strand.switch)
+        self.schedule_now(strand.switch)
         return strand
 
-    def serve(self, work: Callable[[], Any], *, name: str) -> None:
-        """Starts a thread as `start` does, for work that nobody waits for. It takes over the greenlet of one that is
-        over, if there is one: the system gives out a stack of Python for each new one, and takes it back."""
-        if not self._spare:
-            strand = VirtualThread(lambda: self._serve(strand), next(self._idents), name, None)
-            strand.parent = self.hub
-        else:
-            strand = self._spare.pop()
-            strand.number, strand.name, strand.waits_for = next(self._idents), name, "its first turn"
-            # A request's locals and context must not reach the next one.
-            strand.locals = strand.gr_context = None
-        strand.served = work
-        self._strands[strand.number] = strand
-        self.soon(strand.switch)
+    def start_service_thread(self, work: Callable[[], Any], *, name: str) -> None:
+        """Starts a thread of a service as `start_thread` does, for work that nobody waits for."""
+        strand = self.start_thread(work, name=name)
+        strand.of_agent, strand.serves = False, True
 
-    def _serve(self, strand: VirtualThread) -> None:
-        while strand.served is not None and self._work(strand.served, strand):
-            strand.served = None
-            self._spare.append(strand)
-            self.hub.switch()
-
-    def _work(self, work: Callable[[], Any], strand: VirtualThread) -> bool:
-        """Does the work of a thread; False if it was told to end."""
-        self.locals.enter(strand)
+    def _run_thread(self, work: Callable[[], Any], strand: VirtualThread) -> None:
+        """Does the work of a thread, unless it is told to end."""
+        self.locals.switch_to_thread(strand)
         # The last thread's hooks, which would be called for this one's generators.
         set_asyncgen_hooks(None, None)
         try:
-            work()
-        except GreenletExit:
-            return False
+            with suppress(GreenletExit):
+                work()
         finally:
             if _get_running_loop() is not None:
                 # A thread that ends within a running loop would leave it to the next.
                 _set_running_loop(None)
-            self._ended(strand)
-        return True
+            self._forget_thread(strand)
 
-    def _ended(self, strand: VirtualThread) -> None:
+    def _forget_thread(self, strand: VirtualThread) -> None:
         if self._strands.pop(strand.number, None) is None:
             return
         if not strand.first:
@@ -407,31 +377,31 @@ class Machine:
     def wait(self, wait_: Wait, until: float) -> None:
         Waiter(self).park(wait_, until)
 
-    def in_thread(self) -> bool:
+    def is_in_virtual_thread(self) -> bool:
         """True if the caller is one of its threads, not the machine itself or a greenlet of the program's own."""
         return isinstance(getcurrent(), VirtualThread)
 
-    def pass_turn(self) -> None:
+    def yield_to_due_calls(self) -> None:
         """Runs everything due at this moment before the calling thread goes on."""
         # Alone it need not give up its turn.
-        if self.is_idle_until(self.now) or not self.in_thread():
+        if self.is_idle_until(self.now) or not self.is_in_virtual_thread():
             return
         waiter = Waiter(self)
         # Behind the timers of this moment, which are due and not yet ready.
         if not self.stopping and self._timers and self._timers[0][0] <= self.now:
-            self.at(self.now, waiter.wake)
+            self.schedule_at(self.now, waiter.wake)
         else:
-            self.soon(waiter.wake)
+            self.schedule_now(waiter.wake)
         waiter.park("its next turn")
 
     # Numbers that order the members of sets.
 
-    def number(self, thing: object) -> None:
+    def number_object(self, thing: object) -> None:
         """Numbers a new object; an object with the same address no longer exists."""
         # By address: objects of a program may have no hash, or one of their own.
         self._numbered[id(thing)] = next(self._numbers[type(thing)])
 
-    def number_of(self, thing: object) -> int | None:
+    def get_object_number(self, thing: object) -> int | None:
         """The number of an object; None if it is older than this machine."""
         return self._numbered.get(id(thing))
 
@@ -443,14 +413,14 @@ class Machine:
         Raises:
             Hung: it would never be over, or not before the deadline.
         """
-        main = self.start(work, name=name)
+        main = self.start_thread(work, name=name)
         # A copy: what the trial sets in its context must not stay with the caller's.
         main.first, main.of_agent, main.gr_context = True, True, contextvars.copy_context()
         if not self._dead:  # a fresh process has values of its own
-            self.locals.begin(main)
-        self.go_on(main)
+            self.locals.adopt_os_values(main)
+        self.run_until_thread_ends(main)
 
-    def go_on(self, thread: VirtualThread) -> None:
+    def run_until_thread_ends(self, thread: VirtualThread) -> None:
         """Runs all threads until this one is over. Raises Hung: it would never be over, or not before the deadline."""
         ready, timers = self.ready, self._timers
         while not thread.dead:
@@ -468,32 +438,32 @@ class Machine:
                 # Back on the heap: after quiet the old deadline may hold again, and then it is due.
                 heapq.heappush(timers, due)
                 allowed, self.now = self.deadline - STARTS_S, self.deadline
-                if not self._tell_quiet():
+                if not self._call_quiet_callback():
                     raise Hung(f"not over after {allowed:g} s of virtual time", self.waiting())
-            elif not self._tell_quiet():
+            elif not self._call_quiet_callback():
                 raise Hung("nothing is ready and nothing is due: it would wait for ever", self.waiting())
 
-    def is_quiet(self) -> bool:
+    def has_nothing_due(self) -> bool:
         """True if nothing but the calling thread has anything to do, now or later."""
         while self._timers and self._timers[0][2].cancelled:
             heapq.heappop(self._timers)
         return not (self.ready or self._timers)
 
-    def when_quiet(self, notify: Callable[[], object], *, within_s: float) -> None:
+    def notify_when_quiet(self, notify: Callable[[], object], *, within_s: float) -> None:
         """Calls `notify` when nothing is due any more, or after that time, whatever the deadline was. Then the deadline
         is the old one, or this moment if that is over."""
         deadline, self.deadline = self.deadline, self.now + within_s
         # A number of the order, so that timers of before are told from those that came later.
         since = next(self._order)
 
-        def on_quiet() -> None:
-            self._keep_pending(since)
+        def handle_quiet() -> None:
+            self._record_pending_waits(since)
             self.deadline = max(deadline, self.now)
             notify()
 
-        self._quiet = on_quiet
+        self._quiet = handle_quiet
 
-    def _tell_quiet(self) -> bool:
+    def _call_quiet_callback(self) -> bool:
         """Tells who waits for it that the world is quiet; False if nobody does."""
         # Once: quiet is told to whom asked for it, and no longer.
         callback, self._quiet = self._quiet, None
@@ -501,14 +471,14 @@ class Machine:
             callback()
         return callback is not None
 
-    def _keep_pending(self, since: int) -> None:
+    def _record_pending_waits(self, since: int) -> None:
         """Keeps the waits of the threads that go on at a later moment. `since`: the first number of a new timer."""
         old, new = set[greenlet](), set[greenlet]()
         for _, number, timer in self._timers:
             waiter = getattr(timer.call, "__self__", None)
             if isinstance(waiter, Waiter) and not timer.cancelled:
                 # A service at work was asked before the answer, whenever it set its timer.
-                at_work = waiter.strand.served is not None
+                at_work = waiter.strand.serves
                 (old if number < since or at_work else new).add(waiter.strand)
         first = self.waiting(old)
         self.pending, self.pending_since = [*first, *self.waiting(new - old)], len(first)
@@ -529,7 +499,7 @@ class Machine:
                 lines += [f"{strand.name}: {line}" for line in wait_.waiting()]
         return lines
 
-    def _wind_down(self) -> None:
+    def _run_last_calls(self) -> None:
         """Runs the remaining calls of a thread that was told to end, such as the cancellation of its tasks."""
         for _ in range(LAST_TURNS_MAX):
             if not self.ready:
@@ -551,25 +521,22 @@ class Machine:
         for strand in list(self._strands.values()):
             self._last_moves = self.looks_left = 0
             # A thread that is being ended has its limits anew, for its `finally` blocks.
-            self.steps.renew()
+            self.steps.reset_counters()
             # A thread may catch GreenletExit and go on, so it is ended again; one that always does is left behind.
             for _ in range(100):
                 if strand.dead:
                     break
                 try:
                     strand.throw(GreenletExit)
-                    self._wind_down()
+                    self._run_last_calls()
                 except BaseException as raised:  # noqa: BLE001 - the others must still be ended
                     failed.append(raised)
             self.left_behind |= not strand.dead
-            self._ended(strand)  # a thread that never began cannot do it itself
-        for strand in self._spare:
-            strand.throw(GreenletExit)
-        self._spare.clear()
+            self._forget_thread(strand)  # a thread that never began cannot do it itself
         self.now = ended_at
         self.ready.clear()
         self._timers.clear()
-        for ending in (self.locals.end, *self.endings):
+        for ending in (self.locals.restore_os_values, *self.endings):
             try:
                 ending()
             except BaseException as raised:  # noqa: BLE001 - as above
@@ -581,7 +548,7 @@ class Machine:
                 raise error
 
 
-def _is_of_agent(thread: greenlet | None) -> bool:
+def _is_agent_thread(thread: greenlet | None) -> bool:
     """True of a thread of the program, and of a greenlet that the program has made in one."""
     while thread is not None and not isinstance(thread, VirtualThread):
         thread = thread.parent
@@ -591,5 +558,5 @@ def _is_of_agent(thread: greenlet | None) -> bool:
 _from_one = partial(itertools.count, 1)
 
 
-def _end_with(error: BaseException) -> None:
+def _raise_error(error: BaseException) -> None:
     raise error

@@ -7,8 +7,7 @@ TLS; `_context.py`: the world as its network knows it.
 `_loop.py`: asyncio's own loop but for where it waits.
 `serving.py`, `_app_answers.py`, `asgi.py`: applications at addresses; `elsewhere.py`: hosts that are none;
 `recorded_targets.py`: those of a log.
-`_client_side.py` watches what a service's client takes, which witnesses its faults; `in_process_transport.py` hands
-whole requests over clean lanes.
+`_client_side.py` watches what a service's client takes, which witnesses its faults.
 `lanes.py`: lanes as connections of the embedded proxy (`wire/server/proxy.py`) with its own toxics, on a loop of the
 machine.
 """

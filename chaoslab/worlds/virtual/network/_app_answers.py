@@ -7,15 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
-from chaoslab.base.boundary import let_through
+from chaoslab.base.boundary import reraise_unless_foreign
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.services.app import LEFT, RAW, Wsgi
-from chaoslab.seams.services.line import Iterated
+from chaoslab.seams.services.line import Answered, Iterated
 
-# The heads of requests whose environments are kept: who asks again says mostly the same.
-HEADS_MAX = 64
 Started = tuple[str, list[tuple[str, str]]]
 """Status line and headers, as an application states them."""
 
@@ -53,31 +51,19 @@ _FIXED = {
 }  # fmt: skip
 
 
-def environ_of(
+def build_environ(
     method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> dict[str, Any]:
     headers = list(headers)
-    # A copy: applications write into their environment.
-    environ = _environ(method, target, tuple(headers), name, len(body)).copy()
-    environ["wsgi.input"], environ["wsgi.errors"] = io.BytesIO(body), sys.stderr
-    environ[RAW] = target, headers
-    return environ
-
-
-@lru_cache(HEADS_MAX)
-def _environ(
-    method: str, target: bytes, headers: tuple[tuple[bytes, bytes], ...], name: str, size: int
-) -> dict[str, Any]:
-    """The part of an environment that follows from the head of a request, with the others' places."""
     path, _, query = target.decode("latin-1").partition("?")
     host, _, port = name.rpartition(":")
     environ: dict[str, Any] = {
         **_FIXED, "REQUEST_METHOD": method, "PATH_INFO": _unquote_path(path), "QUERY_STRING": query,
-        "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": None, "wsgi.errors": None,
-        "CONTENT_LENGTH": str(size), RAW: None,
+        "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": io.BytesIO(body),
+        "wsgi.errors": sys.stderr, "CONTENT_LENGTH": str(len(body)), RAW: (target, headers),
     }  # fmt: skip
     for key, value in headers:
-        field, text = _field(key), value.decode("latin-1")
+        field, text = _to_wsgi_name(key), value.decode("latin-1")
         once = field in environ and field.startswith("HTTP_")
         # Repeated headers are joined, as a real server's environment has them.
         environ[field] = f"{environ[field]}, {text}" if once else text
@@ -85,7 +71,7 @@ def _environ(
 
 
 @lru_cache(512)
-def _field(header: bytes) -> str:
+def _to_wsgi_name(header: bytes) -> str:
     """The header's name in WSGI."""
     name = header.decode().upper().replace("-", "_")
     return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
@@ -112,7 +98,7 @@ class Broken(Exception):
 FAILED = b"Internal Server Error"
 
 
-def server_fields(body: bytes) -> list[tuple[str, str]]:
+def build_server_headers(body: bytes) -> list[tuple[str, str]]:
     """The headers of an answer of the server's own."""
     return [("content-length", str(len(body))), ("content-type", "text/plain"), ("connection", "close")]
 
@@ -122,69 +108,24 @@ def log_app_error(target: bytes, name: str) -> None:
     logging.getLogger(__name__).exception("while serving %s at %s", target.decode("latin-1"), name)
 
 
-Answered = tuple[int, list[tuple[str, str]], bytes]
-"""Status, headers and the whole body."""
-
-
-class AnswerListener(Protocol):
-    """The caller's side of an answer that comes in parts, called in the application's thread."""
-
-    def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:
-        """Tells, before the first part, if the body is to be passed on in parts."""
-
-    def part(self, piece: bytes) -> bool:
-        """Takes a part; False if nobody reads any more."""
-
-
-def answer_request(
-    listener: AnswerListener,
-    app: Wsgi,
-    method: str,
-    target: bytes,
-    headers: Iterable[tuple[bytes, bytes]],
-    body: bytes,
-    name: str,
-) -> Answered | None:
-    """The application's answer to a request; 500 if it fails. None if it went to the listener in parts. Raises Broken:
-    it breaks off without an answer, or in the middle of one that comes in parts."""
-    reply: Answered | None = None
-    streamed = False
-    try:
-        with Answering(app, environ_of(method, target, headers, body, name)) as (started, parts):
-            rest = iter(parts)
-            # The first part is asked for before the head: an application may state its head with it.
-            first = next(rest, b"")
-            status, fields = started[0]
-            streamed = listener.streams(int(status[:3]), fields)
-            if streamed:
-                for piece in itertools.chain((first,), rest):
-                    if piece and not listener.part(piece):
-                        # Nobody reads any more, so the rest is not made. Its `close` is called on the way out.
-                        return None
-            else:
-                reply = int(status[:3]), fields, first + b"".join(rest)
-    except Broken:
-        raise
-    except BaseException as error:  # noqa: BLE001 - also errors after the whole answer, which do not change it
-        let_through(error)
-        # Where a real server writes it; the client gets a 500 and no words of the application's.
-        log_app_error(target, name)
-        # Its head is out, so a 500 is too late.
-        if streamed:
-            raise Broken("closed") from None
-    return None if streamed else reply or (500, server_fields(FAILED), FAILED)
-
-
 class OpenedAnswer:
     """An application's answer that has begun: status and headers are there; 500 if it failed before."""
 
     def __init__(
-        self, app: Wsgi, name: str, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes,
-        *, https: bool = False, left: list[Callable[[], None]] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        app: Wsgi,
+        name: str,
+        method: str,
+        target: bytes,
+        headers: Iterable[tuple[bytes, bytes]],
+        body: bytes,
+        *,
+        https: bool = False,
+        left: list[Callable[[], None]] | None = None,
+    ) -> None:
         """`left`: the functions to call when the client hangs up."""
         self._target, self._name, self._stack = target, name, ExitStack()
-        environ = environ_of(method, target, headers, body, name)
+        environ = build_environ(method, target, headers, body, name)
         environ["wsgi.url_scheme"] = "https" if https else "http"
         if left is not None:
             environ[LEFT] = left
@@ -195,29 +136,29 @@ class OpenedAnswer:
             status, self.fields = started[0]
             self.status = int(status[:3])
         except BaseException as error:  # noqa: BLE001 - the application's own
-            let_through(error)
-            self._fail()
+            reraise_unless_foreign(error)
+            self._turn_into_error_500()
 
-    async def whole(self) -> Answered:
+    async def read_all(self) -> Answered:
         """The whole answer; 500 if the rest of it fails."""
         try:
             body = self._first + b"".join(self._rest)
         except BaseException as error:  # noqa: BLE001 - the application's own
-            let_through(error)
-            self._fail()
+            reraise_unless_foreign(error)
+            self._turn_into_error_500()
             body = self._first
         self.close()
         return self.status, self.fields, body
 
-    def parts(self) -> Iterated:
+    def iterate_parts(self) -> Iterated:
         """The body as it comes. `take` raises a `Failure`, closed, if the application fails."""
-        return Iterated(self._parts())
+        return Iterated(self._generate_parts())
 
-    def _parts(self) -> Iterator[bytes]:
+    def _generate_parts(self) -> Iterator[bytes]:
         try:
             yield from filter(None, itertools.chain((self._first,), self._rest))
         except BaseException as error:  # noqa: BLE001 - the application's own
-            let_through(error)
+            reraise_unless_foreign(error)
             log_app_error(self._target, self._name)
             raise Failure("closed") from None
         finally:
@@ -228,9 +169,9 @@ class OpenedAnswer:
         try:
             self._stack.close()
         except BaseException as error:  # noqa: BLE001 - the application's own
-            let_through(error)
+            reraise_unless_foreign(error)
             log_app_error(self._target, self._name)
 
-    def _fail(self) -> None:
+    def _turn_into_error_500(self) -> None:
         log_app_error(self._target, self._name)
-        self.status, self.fields, self._first, self._rest = 500, server_fields(FAILED), FAILED, iter(())
+        self.status, self.fields, self._first, self._rest = 500, build_server_headers(FAILED), FAILED, iter(())

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual.machine._standstill import describe_frames
+from chaoslab.worlds.virtual.machine._standstill import describe_wait_by_frames
 from chaoslab.worlds.virtual.machine.context import Unsupported, here
 from chaoslab.worlds.virtual.machine.machine import Waiter
 from chaoslab.worlds.virtual.network import _tls
@@ -45,21 +45,18 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         machine = self.machine  # the same as `look`, at a third of the cost for most calls
         machine.looks_left -= 1
-        return machine.now if machine.looks_left > 0 else machine.look()
+        return machine.now if machine.looks_left > 0 else machine.read_clock()
 
     def select(self, timeout: float | None) -> tuple[()]:
         """Lets others run: only those due now if this loop has work, else until it has."""
-        # Nobody else has work at this moment, so there is nothing to let in.
-        if timeout == 0 and self.machine.turns_alone():
-            return ()
         until = None
         if timeout is not None:
             due: list[Any] = self._scheduled  # type: ignore[attr-defined]
             # Asked of the timer itself, since `timeout` is a difference of two floats and may miss it by a bit.
-            until = due[0]._when if timeout > 0 else self.machine.steps.polled(self)
+            until = due[0]._when if timeout > 0 else self.machine.steps.find_zero_wait_end(self)
         if until is not None and until <= self.machine.now:
             # Others that are due now go first, as another process would.
-            self.machine.pass_turn()
+            self.machine.yield_to_due_calls()
             return ()
         waiter = self._waiter = Waiter(self.machine)
         try:
@@ -73,7 +70,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         pass
 
     def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:  # type: ignore[override]
-        self.machine.own_thread()
+        self.machine.raise_if_foreign_thread()
         return super().call_soon_threadsafe(*args, **kwargs)
 
     def _write_to_self(self) -> None:
@@ -84,24 +81,24 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def waiting(self) -> list[str]:
         """The unfinished tasks, each with its wait."""
         # Sorted, as tasks are kept in a set.
-        return sorted(_stand(task) for task in asyncio.all_tasks(self))
+        return sorted(_describe_task(task) for task in asyncio.all_tasks(self))
 
-    def tell(self, call: Callable[..., Any], *args: Any) -> None:
+    def call_if_open(self, call: Callable[..., Any], *args: Any) -> None:
         """Calls something on the loop, for the network or another thread. A closed loop ignores it."""
         if not self.is_closed():
             self.call_soon_threadsafe(call, *args)
 
     # Start and end.
 
-    def serve(self) -> None:
+    def run_until_stopped(self) -> None:
         """Runs until it is stopped, then ends the remaining tasks; for a thread that does nothing else."""
         try:
             self.run_forever()
-            self.finish()
+            self.end_tasks()
         finally:
             self.close()
 
-    def finish(self) -> None:
+    def end_tasks(self) -> None:
         """Cancels the remaining tasks, lets them end, and waits for the threads of its executor, like `asyncio.run`."""
         tasks = asyncio.all_tasks(self)
         for task in tasks:
@@ -109,18 +106,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if tasks:
             # As asyncio.run does: what they raise is nobody's any more.
             self.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        if self._is_bare() and self.machine.is_idle_until(self.machine.now):
-            # What a shutdown would set, without the task that it needs.
-            self._asyncgens_shutdown_called = self._executor_shutdown_called = True
-        else:
-            self.run_until_complete(self._shut_down())
+        self.run_until_complete(self._shut_down_executor())
 
-    def _is_bare(self) -> bool:
-        """True if it has nothing to run and nothing to shut down."""
-        loop: Any = self
-        return not (loop._ready or loop._scheduled or loop._asyncgens) and loop._default_executor is None
-
-    def is_alone(self) -> bool:
+    def has_single_task(self) -> bool:
         """True if the running task is the only one, and nothing else is scheduled."""
         loop: Any = self
         due = any(not handle._cancelled for handle in (*loop._ready, *loop._scheduled))
@@ -128,7 +116,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._named == 1 or len(asyncio.all_tasks(self)) == 1
         )  # the latter goes through all there are
 
-    async def _shut_down(self) -> None:
+    async def _shut_down_executor(self) -> None:
         await self.shutdown_asyncgens()
         await self.shutdown_default_executor()
 
@@ -154,55 +142,74 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # Connections.
 
     async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
-        return self._world.resolve(host, port)
+        return self._world.resolve_host(host, port)
 
     async def getnameinfo(self, sockaddr: Any, flags: int = 0) -> tuple[str, str]:  # noqa: ARG002
         return str(sockaddr[0]), str(sockaddr[1])
 
     async def create_connection(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *,
-        ssl: Any = None, sock: Any = None, server_hostname: Any = None, **_: Any,
-    ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:  # fmt: skip
-        name = _tls.name_for(ssl, server_hostname, host)
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: Any = None,
+        port: Any = None,
+        *,
+        ssl: Any = None,
+        sock: Any = None,
+        server_hostname: Any = None,
+        **_: Any,
+    ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:
+        name = _tls.choose_server_name(ssl, server_hostname, host)
         # aiohttp hands over sockets that it has connected itself.
         if sock is None:
             sock = VirtualSocket()
             await self.sock_connect(sock, (host, port))
         if ssl:
-            self._shake_hands(ssl, sock.end, sock.close)
+            self._perform_handshake(ssl, sock.end, sock.close)
         protocol = protocol_factory()
         transport = VirtualTransport(self, sock.end, protocol, sock)
         if ssl:
-            transport.secure(ssl, False, name)
-        transport.begin()
+            transport.enable_tls(ssl, False, name)
+        transport.start_protocol()
         return transport, protocol
 
     async def start_tls(  # type: ignore[override]
-        self, transport: Any, protocol: asyncio.BaseProtocol, sslcontext: Any, *, server_side: bool = False,
-        server_hostname: Any = None, **_: Any,
-    ) -> asyncio.BaseTransport:  # fmt: skip
+        self,
+        transport: Any,
+        protocol: asyncio.BaseProtocol,
+        sslcontext: Any,
+        *,
+        server_side: bool = False,
+        server_hostname: Any = None,
+        **_: Any,
+    ) -> asyncio.BaseTransport:
         """The same transport, from now on with TLS, for the new protocol."""
         if not isinstance(transport, VirtualTransport):
             raise TypeError(f"transport {transport!r} is not supported by start_tls()")
         if not server_side:
-            self._shake_hands(sslcontext, transport._end, transport.close)
-        transport.secure(sslcontext, server_side, server_hostname)
+            self._perform_handshake(sslcontext, transport._end, transport.close)
+        transport.enable_tls(sslcontext, server_side, server_hostname)
         transport.set_protocol(protocol)
         transport.resume_reading()
         return transport
 
-    def _shake_hands(self, context: Any, end: NetworkEnd, close: Callable[[], object]) -> None:
+    def _perform_handshake(self, context: Any, end: NetworkEnd, close: Callable[[], object]) -> None:
         """Makes a client's handshake; closes the connection if that fails, with `ssl.SSLError`."""
         try:
-            _tls.check_handshake(context, self._world.network.gates.get(end.peer_address))
+            _tls.perform_handshake(context, self._world.network.gates.get(end.peer_address))
         except OSError:
             close()
             raise
 
     async def create_server(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, *,
-        ssl: Any = None, sock: Any = None, **_: Any,
-    ) -> VirtualServer:  # fmt: skip
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: Any = None,
+        port: Any = None,
+        *,
+        ssl: Any = None,
+        sock: Any = None,
+        **_: Any,
+    ) -> VirtualServer:
         """A server at one address; without a host it is loopback."""
         if sock is not None:
             raise Unsupported("a server of this kind", "let it listen by host and port")
@@ -221,7 +228,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._world.loops.pop(id(self), None)
         super().close()
 
-    def leave(self) -> None:
+    def close_with_trial(self) -> None:
         """Closes the loop with its trial, and the coroutines of its unfinished tasks."""
         # By their numbers, since a set's order would differ between processes.
         for task in sorted(asyncio.all_tasks(self), key=hash):
@@ -258,7 +265,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not self._left:
             super().__del__(*args)
 
-    def accept(
+    def accept_connection(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], end: NetworkEnd, context: Any = None
     ) -> None:
         """Starts the server's side of a connection. `context`: of its TLS. Runs on this loop's own thread."""
@@ -266,24 +273,24 @@ class VirtualLoop(asyncio.BaseEventLoop):
         sock.adopt(end)
         transport = VirtualTransport(self, end, protocol_factory(), sock)
         if context is not None:
-            transport.secure(context, True, None)
-        transport.begin()
+            transport.enable_tls(context, True, None)
+        transport.start_protocol()
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
         connected = self.create_future()
 
-        def on_dialled(outcome: NetworkEnd | OSError) -> None:
+        def settle_connect(outcome: NetworkEnd | OSError) -> None:
             if isinstance(outcome, OSError):
-                self.tell(settle_future, connected, None, outcome)
+                self.call_if_open(settle_future, connected, None, outcome)
             elif connected.cancelled() or self.is_closed():  # the caller has given up
                 outcome.close()
             else:
-                self.tell(settle_future, connected, outcome, None)
+                self.call_if_open(settle_future, connected, outcome, None)
 
         host, port = address[:2]
-        if self._world.network.address_of(str(host)) != host:
-            host = self._world.resolve(host, port)[0][4][0]
-        self._world.network.dial(self._world.known((host, port)), on_dialled)
+        if self._world.network.find_address(str(host)) != host:
+            host = self._world.resolve_host(host, port)[0][4][0]
+        self._world.network.open_connection(self._world.normalize_address((host, port)), settle_connect)
         sock.adopt(await connected)
 
     def remove_reader(self, fd: Any) -> bool:  # noqa: ARG002 - there never is one
@@ -300,11 +307,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._signals.pop(sig, None) is not None
 
 
-def _make_refusal(feature: str, remedy: str) -> Callable[..., Any]:
-    def refuse(self: VirtualLoop, *_: Any, **__: Any) -> Any:  # noqa: ARG001
+def _make_unsupported_method(feature: str, remedy: str) -> Callable[..., Any]:
+    def raise_unsupported(self: VirtualLoop, *_: Any, **__: Any) -> Any:  # noqa: ARG001
         raise Unsupported(feature, remedy)
 
-    return refuse
+    return raise_unsupported
 
 
 _LEFT_OUT, _STREAMS = "leave it out of the trial", "use asyncio.open_connection"
@@ -322,7 +329,7 @@ _REFUSED = (
 """The methods of a loop that would leave the world, with a description and a remedy."""
 for _names, _what, _remedy in _REFUSED:
     for _name in _names.split():
-        setattr(VirtualLoop, _name, _make_refusal(_what.format(_name), _remedy))
+        setattr(VirtualLoop, _name, _make_unsupported_method(_what.format(_name), _remedy))
 
 
 class Future(asyncio.Future[Any]):
@@ -363,7 +370,7 @@ def settle_future(future: asyncio.Future[Any], result: Any, error: BaseException
         future.set_exception(error)
 
 
-def _stand(task: asyncio.Task[Any]) -> str:
+def _describe_task(task: asyncio.Task[Any]) -> str:
     """A task, the thing it awaits, and its place in the code."""
     name, coroutine = task.get_name(), task.get_coro()
     if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
@@ -378,10 +385,10 @@ def _stand(task: asyncio.Task[Any]) -> str:
         if frame is not None:
             frames.insert(0, frame)
         inner = getattr(inner, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
-    return f"{name} {describe_frames(frames, _promise(getattr(task, '_fut_waiter', None), frames))}"
+    return f"{name} {describe_wait_by_frames(frames, _describe_awaited(getattr(task, '_fut_waiter', None), frames))}"
 
 
-def _promise(awaited: Any, frames: list[FrameType]) -> str:
+def _describe_awaited(awaited: Any, frames: list[FrameType]) -> str:
     """The event that would end the wait."""
     for frame in frames:
         # The names under which clients keep their transport.
@@ -389,7 +396,7 @@ def _promise(awaited: Any, frames: list[FrameType]) -> str:
             transport = getattr(frame.f_locals.get("self"), holder, None)
             transport = getattr(transport, "transport", transport)
             if isinstance(transport, VirtualTransport):
-                return f"recv from {transport.peer}"
+                return f"recv from {transport.peer_name}"
     if isinstance(awaited, asyncio.Task):
         return f"task {awaited.get_name()}"
     children = getattr(awaited, "_children", None)

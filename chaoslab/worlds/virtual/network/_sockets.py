@@ -46,23 +46,23 @@ class VirtualSocket:
         self._world: World = world()
         self._timeout: float | None = self._world.default_timeout_s
         self._waiters: list[Waiter] = []
-        self._number = self._world.sockets.add(self)
+        self._number = self._world.sockets.add_socket(self)
         self._closed = self._gone = False  # gone: closed together with the last file made from it
         self._held = 0  # the number of files made from it
         self._heir: VirtualSocket | None = None  # took its connection over
 
     # Events of the end: they wake the waiting threads.
 
-    def arrived(self) -> None:
+    def handle_arrival(self) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             waiter.wake()
 
-    def broke(self, error: OSError) -> None:  # noqa: ARG002 - kept by the end
-        self.arrived()
+    def handle_reset(self, error: OSError) -> None:  # noqa: ARG002 - kept by the end
+        self.handle_arrival()
 
-    def drained(self) -> None:
-        self.arrived()
+    def handle_write_room(self) -> None:
+        self.handle_arrival()
 
     # Connecting.
 
@@ -70,23 +70,25 @@ class VirtualSocket:
         """Connects. Without waiting it raises EINPROGRESS; the connection is established later, and then the socket is
         writable."""
         if self._gone:
-            raise _error(errno.EBADF)
+            raise _make_os_error(errno.EBADF)
         # The two errors of POSIX for a connect that has begun: the first call says EINPROGRESS, the next ones EALREADY.
         busy = errno.EALREADY if self._dialling else errno.EINPROGRESS
         if not self._asked:
             if self.end is not None:
-                raise _error(errno.EISCONN)
-            self._world.network.dial(self._world.known(address), self._dialled)
+                raise _make_os_error(errno.EISCONN)
+            self._world.network.open_connection(self._world.normalize_address(address), self._finish_connect)
             self._asked = self._dialling = True
         if self._dialling:
-            self._wait(lambda: not self._dialling, f"connect to {self._world.network.named(address)}", busy)
+            self._wait_until_ready(
+                lambda: not self._dialling, f"connect to {self._world.network.format_address(address)}", busy
+            )
         self._asked = False
-        self._raise_failed()
+        self._raise_connect_error()
 
-    def _dialled(self, outcome: NetworkEnd | OSError) -> None:
+    def _finish_connect(self, outcome: NetworkEnd | OSError) -> None:
         # `wrap_socket` may have taken it over while the connection was being made.
         if self._heir is not None:
-            self._heir._dialled(outcome)
+            self._heir._finish_connect(outcome)
             return
         self._dialling = False
         if isinstance(outcome, OSError):
@@ -96,9 +98,9 @@ class VirtualSocket:
             outcome.close()
         else:
             self.adopt(outcome)
-        self.arrived()
+        self.handle_arrival()
 
-    def _raise_failed(self) -> None:
+    def _raise_connect_error(self) -> None:
         """Raises the reason for a failed connection, once."""
         error, self._failed = self._failed, None
         if error is not None:
@@ -116,15 +118,15 @@ class VirtualSocket:
         self.end = end
         end.receiver = self
 
-    def hand_over(self, heir: VirtualSocket) -> None:
+    def hand_over_connection(self, heir: VirtualSocket) -> None:
         """Gives the connection, its number and its settings to a new socket, and is detached, as by `wrap_socket`."""
         # The heir's own fields win: those of TLS are set already.
         vars(heir).update({key: value for key, value in vars(self).items() if key not in vars(heir)})
-        self._world.sockets.give(self._number, heir)
+        self._world.sockets.reassign_number(self._number, heir)
         if self.end is not None:
             self.end.receiver = heir
         self.end, self._heir, self._closed, self._gone = None, heir, True, True
-        self.arrived()
+        self.handle_arrival()
 
     def bind(self, address: Any) -> None:
         """Accepts port 0 alone: a client's own address has no effect here."""
@@ -137,52 +139,52 @@ class VirtualSocket:
 
     # Reading and writing.
 
-    def _connected(self) -> NetworkEnd:
+    def _require_connection(self) -> NetworkEnd:
         if self._gone:
-            raise _error(errno.EBADF)
-        self._raise_failed()
+            raise _make_os_error(errno.EBADF)
+        self._raise_connect_error()
         if self.end is None:
-            raise _error(errno.EAGAIN if self._dialling else errno.ENOTCONN)
+            raise _make_os_error(errno.EAGAIN if self._dialling else errno.ENOTCONN)
         return self.end
 
-    def _peer(self) -> str:
-        return self._world.network.named(self._connected().peer_address)
+    def _name_peer(self) -> str:
+        return self._world.network.format_address(self._require_connection().peer_address)
 
-    def _wait(self, ready: Callable[[], bool], doing: str, busy: int = errno.EAGAIN) -> None:
+    def _wait_until_ready(self, ready: Callable[[], bool], doing: str, busy: int = errno.EAGAIN) -> None:
         """Waits until it is ready. `busy`: the error code if the socket does not block."""
         machine = self._world.machine
         until = None if self._timeout is None else machine.now + self._timeout
         while not ready():
             # A loop that tries again and again without a wait would not end, since no time passes.
             if self._timeout == 0:
-                machine.steps.tries.step(f"tries to {doing}", "times")
-                raise _error(busy)
+                machine.steps.tries.count_step(f"tries to {doing}", "times")
+                raise _make_os_error(busy)
             waiter = Waiter(machine)
-            self.watch(waiter)
+            self.add_waiter(waiter)
             try:
                 woken = waiter.park(doing, until)
             finally:
                 # A waiter that stays would be woken for the next wait.
-                self.unwatch(waiter)
+                self.remove_waiter(waiter)
             # What it waits for may have come at the very moment of the timeout.
             if not woken and not ready():
                 raise TimeoutError("timed out")
             if self._gone:
-                raise _error(errno.EBADF)
+                raise _make_os_error(errno.EBADF)
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        end = self._connected()
+        end = self._require_connection()
         if flags & real.MSG_PEEK:
             raise Unsupported("MSG_PEEK on a socket", "read without it")
-        if not self.readable():
+        if not self.is_readable():
             try:
-                self._wait(self.readable, f"recv from {self._peer()}")
+                self._wait_until_ready(self.is_readable, f"recv from {self._name_peer()}")
             except TimeoutError:
                 if end.watcher is not None:
                     # The client met its timeout, and may keep the connection; a fault's witness has to know.
-                    end.watcher.waited()
+                    end.watcher.handle_timeout()
                 raise
-        return end.take(size)
+        return end.receive_bytes(size)
 
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
         view = memoryview(buffer).cast("B")
@@ -191,9 +193,11 @@ class VirtualSocket:
         return len(data)
 
     def send(self, data: Any, flags: int = 0) -> int:  # noqa: ARG002
-        end = self._connected()
-        if end.full:
-            self._wait(lambda: not end.full or end.sent_end or end.error is not None, f"send to {self._peer()}")
+        end = self._require_connection()
+        if end.is_full:
+            self._wait_until_ready(
+                lambda: not end.is_full or end.sent_end or end.error is not None, f"send to {self._name_peer()}"
+            )
         # Copied, since a program may use its buffer again.
         end.write(bytes(data))
         return len(data)
@@ -201,17 +205,17 @@ class VirtualSocket:
     def sendall(self, data: Any, flags: int = 0) -> None:
         self.send(data, flags)
 
-    def readable(self) -> bool:
+    def is_readable(self) -> bool:
         # After a shutdown of reading the end can be read.
-        return not self._dialling if self.end is None else self._deaf or self.end.available()
+        return not self._dialling if self.end is None else self._deaf or self.end.has_readable_data()
 
-    def writable(self) -> bool:
-        return not self._dialling if self.end is None else not self.end.full
+    def is_writable(self) -> bool:
+        return not self._dialling if self.end is None else not self.end.is_full
 
-    def watch(self, waiter: Waiter) -> None:
+    def add_waiter(self, waiter: Waiter) -> None:
         self._waiters.append(waiter)
 
-    def unwatch(self, waiter: Waiter) -> None:
+    def remove_waiter(self, waiter: Waiter) -> None:
         if waiter in self._waiters:
             self._waiters.remove(waiter)
 
@@ -246,24 +250,24 @@ class VirtualSocket:
 
     def _really_close(self) -> None:
         self._gone = True
-        self._world.sockets.drop(self._number)
+        self._world.sockets.remove_number(self._number)
         if self.end is not None:
             if self.rude:
                 self.end.reset()
             else:
                 self.end.close()
-        self.arrived()
+        self.handle_arrival()
 
     def detach(self) -> int:
         return self._number
 
     def shutdown(self, how: int) -> None:
-        end = self._connected()
+        end = self._require_connection()
         if how in (real.SHUT_WR, real.SHUT_RDWR):
-            end.end()
+            end.end_stream()
         if how in (real.SHUT_RD, real.SHUT_RDWR):
             self._deaf = True
-        self.arrived()
+        self.handle_arrival()
 
     # Attributes and options.
 
@@ -299,17 +303,17 @@ class VirtualSocket:
         return self.end.address if self.end else ("0.0.0.0", 0)
 
     def getpeername(self) -> Any:
-        return self._connected().peer_address
+        return self._require_connection().peer_address
 
     def fileno(self) -> int:
         # A socket kept over trials needs a number of the present one.
-        return -1 if self._closed else (find_world() or self._world).sockets.number_of(self, self._number)
+        return -1 if self._closed else (find_world() or self._world).sockets.get_or_assign_number(self, self._number)
 
-    def leave(self) -> None:
+    def end_with_trial(self) -> None:
         """Ends the connection at the end of its trial. If somebody keeps the socket for the next trial, the other side
         appears to have closed it."""
         if self.end is not None:
-            self.end.leave()
+            self.end.end_without_peer()
 
     def set_inheritable(self, inheritable: bool) -> None:
         pass
@@ -321,7 +325,7 @@ class VirtualSocket:
         self.close()
 
 
-def _error(code: int) -> OSError:
+def _make_os_error(code: int) -> OSError:
     return OSError(code, os.strerror(code))
 
 
@@ -332,20 +336,20 @@ class Sockets:
         self._next = self._left = FIRST_FD
         self._open: dict[int, VirtualSocket] = {}
 
-    def add(self, sock: VirtualSocket) -> int:
+    def add_socket(self, sock: VirtualSocket) -> int:
         self._next += 1
         self._open[self._next] = sock
         return self._next
 
-    def give(self, number: int, sock: VirtualSocket) -> None:
+    def reassign_number(self, number: int, sock: VirtualSocket) -> None:
         """Gives a number to another socket."""
         if number in self._open:
             self._open[number] = sock
 
-    def drop(self, number: int) -> None:
+    def remove_number(self, number: int) -> None:
         self._open.pop(number, None)
 
-    def number_of(self, sock: VirtualSocket, number: int) -> int:
+    def get_or_assign_number(self, sock: VirtualSocket, number: int) -> int:
         """The number of a socket in this trial. One left by an earlier trial gets a number from another range, so that
         it shifts no other."""
         if self._open.get(number) is sock:
@@ -356,13 +360,13 @@ class Sockets:
             own_number, self._open[self._left] = self._left, sock
         return own_number
 
-    def leave(self) -> None:
+    def end_all_connections(self) -> None:
         """Ends the connections of all sockets: the trial is over."""
         for sock in self._open.values():
-            sock.leave()
+            sock.end_with_trial()
         self._open.clear()
 
-    def of(self, file: Any) -> VirtualSocket:
+    def find_socket(self, file: Any) -> VirtualSocket:
         number = file if isinstance(file, int) else file.fileno()
         if number in self._open:
             return self._open[number]
@@ -381,7 +385,7 @@ class Poll:
     def register(self, fd: Any, eventmask: int = real_select.POLLIN | real_select.POLLOUT) -> None:
         self._asked[fd if isinstance(fd, int) else fd.fileno()] = eventmask
         # Now, so that a file which no world knows is refused where it is registered.
-        world().sockets.of(fd)
+        world().sockets.find_socket(fd)
 
     def modify(self, fd: Any, eventmask: int) -> None:
         self.register(fd, eventmask)
@@ -391,15 +395,17 @@ class Poll:
 
     def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
         """Waits at most `timeout` milliseconds."""
-        return _wait_until_ready(
-            self._ready, list(self._asked), None if timeout is None or timeout < 0 else timeout / 1000
+        return _wait_for_ready_files(
+            self._list_ready_files, list(self._asked), None if timeout is None or timeout < 0 else timeout / 1000
         )
 
-    def _ready(self) -> list[tuple[int, int]]:
+    def _list_ready_files(self) -> list[tuple[int, int]]:
         events_ready = []
         for number, mask in self._asked.items():
-            sock = world().sockets.of(number)
-            events = (real_select.POLLIN if sock.readable() else 0) | (real_select.POLLOUT if sock.writable() else 0)
+            sock = world().sockets.find_socket(number)
+            events = (real_select.POLLIN if sock.is_readable() else 0) | (
+                real_select.POLLOUT if sock.is_writable() else 0
+            )
             if events & mask:
                 events_ready.append((number, events & mask))
         return events_ready
@@ -409,31 +415,31 @@ def select(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> 
     """`select.select`."""
     sockets = world().sockets
 
-    def ready() -> list[tuple[list[Any], list[Any]]]:
-        r = [s for s in rlist if sockets.of(s).readable()]
-        w = [s for s in wlist if sockets.of(s).writable()]
+    def list_ready_files() -> list[tuple[list[Any], list[Any]]]:
+        r = [s for s in rlist if sockets.find_socket(s).is_readable()]
+        w = [s for s in wlist if sockets.find_socket(s).is_writable()]
         return [(r, w)] if r or w else []
 
-    ready_lists = _wait_until_ready(ready, [*rlist, *wlist, *xlist], timeout)
+    ready_lists = _wait_for_ready_files(list_ready_files, [*rlist, *wlist, *xlist], timeout)
     return (*ready_lists[0], []) if ready_lists else ([], [], [])
 
 
-def _wait_until_ready(ready: Any, files: list[Any], timeout_s: float | None) -> list[Any]:
+def _wait_for_ready_files(ready: Any, files: list[Any], timeout_s: float | None) -> list[Any]:
     machine, sockets = world().machine, world().sockets
     until = None if timeout_s is None else machine.now + timeout_s
     while not (result := ready()):
         if until is not None and machine.now >= until:
             # A loop that only asks takes no time and would not end.
-            machine.steps.tries.step("asks what is ready", "times")
+            machine.steps.tries.count_step("asks what is ready", "times")
             return []
-        waiter, watched = Waiter(machine), [sockets.of(file) for file in files]
+        waiter, watched = Waiter(machine), [sockets.find_socket(file) for file in files]
         for sock in watched:
-            sock.watch(waiter)
+            sock.add_waiter(waiter)
         try:
             woken = waiter.park("select", until)
         finally:
             for sock in watched:
-                sock.unwatch(waiter)
+                sock.remove_waiter(waiter)
         if not woken:
             # The time is over; what came at this very moment counts.
             return list(ready())

@@ -28,7 +28,7 @@ class _Session:
     session: Any = None
     session_reused = False
 
-    def _begin(self, context: Any, server_side: bool, server_hostname: Any) -> None:
+    def _store_tls_arguments(self, context: Any, server_side: bool, server_hostname: Any) -> None:
         """Checks and keeps the arguments, like the real thing. Raises ValueError: they contradict each other."""
         if server_side and server_hostname:
             raise ValueError("server_hostname can only be specified in client mode")
@@ -106,7 +106,7 @@ def _is_ip(name: str) -> bool:
     return True
 
 
-def check_handshake(context: Any, gate: Gate | None) -> None:
+def perform_handshake(context: Any, gate: Gate | None) -> None:
     """Makes the handshake of a client with what is behind the gate.
 
     Raises:
@@ -119,7 +119,7 @@ def check_handshake(context: Any, gate: Gate | None) -> None:
     tell_client()
     message = f"certificate verify failed: {EXPIRED[1]}"
     # The line's number is of OpenSSL's binding and differs between versions; clients look for the words before it.
-    error = ssl.SSLCertVerificationError(1, f"[SSL: CERTIFICATE_VERIFY_FAILED] {message} (_ssl.c:1000)")
+    error = ssl.SSLCertVerificationError(ssl.SSL_ERROR_SSL, f"[SSL: CERTIFICATE_VERIFY_FAILED] {message} (_ssl.c:1000)")
     error.library, error.reason = "SSL", "CERTIFICATE_VERIFY_FAILED"
     error.verify_code, error.verify_message = EXPIRED
     raise error
@@ -134,16 +134,18 @@ class SslSocket(_Session, VirtualSocket):
         return ssl.SSLSocket
 
     @classmethod
-    def over(cls, sock: VirtualSocket, context: Any, server_side: bool, server_hostname: Any) -> "SslSocket":
+    def take_over_socket(
+        cls, sock: VirtualSocket, context: Any, server_side: bool, server_hostname: Any
+    ) -> "SslSocket":
         self = cls.__new__(cls)
         # Before the hand-over: wrong arguments leave the socket as it was.
-        self._begin(context, server_side, server_hostname)
-        sock.hand_over(self)
+        self._store_tls_arguments(context, server_side, server_hostname)
+        sock.hand_over_connection(self)
         if self.end is not None:
             self.end.tls = True
             if not server_side:
                 try:
-                    check_handshake(context, self._world.network.gates.get(self.end.peer_address))
+                    perform_handshake(context, self._world.network.gates.get(self.end.peer_address))
                 except ssl.SSLCertVerificationError:
                     # As `wrap_socket` closes it.
                     self.close()
@@ -155,11 +157,11 @@ class SslSocket(_Session, VirtualSocket):
         super().adopt(end)
 
     def recv(self, size: int = 1024, flags: int = 0) -> bytes:
-        with _translate_errors("read"):
+        with _translate_ssl_errors("read"):
             return super().recv(size, flags)
 
     def send(self, data: Any, flags: int = 0) -> int:
-        with _translate_errors("write"):
+        with _translate_ssl_errors("write"):
             return super().send(data, flags)
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:  # noqa: A002 - the name that callers know
@@ -172,12 +174,12 @@ class SslSocket(_Session, VirtualSocket):
         """Goes on without TLS, on a plain socket."""
         # Past `__init__`, which would take a number and world of its own.
         plain = VirtualSocket.__new__(VirtualSocket)
-        self.hand_over(plain)
+        self.hand_over_connection(plain)
         return plain
 
 
 @contextmanager
-def _translate_errors(doing: str) -> Iterator[None]:
+def _translate_ssl_errors(doing: str) -> Iterator[None]:
     """A context in which errors are those of an SSL socket. `doing`: read or write."""
     try:
         yield
@@ -199,13 +201,13 @@ class SslObject(_Session):
     """An `ssl.SSLObject`, made by `wrap_bio`: what is written comes out as it is."""
 
     def __init__(self, context: Any, incoming: Any, outgoing: Any, server_side: bool, server_hostname: Any) -> None:
-        self._begin(context, server_side, server_hostname)
+        self._store_tls_arguments(context, server_side, server_hostname)
         self._incoming, self._outgoing = incoming, outgoing
 
     def do_handshake(self, block: bool = False) -> None:  # noqa: ARG002
         if not self.server_side and self.server_hostname:
             # By name, since a BIO is not tied to any connection.
-            check_handshake(self.context, world().network.gate_of(self.server_hostname))
+            perform_handshake(self.context, world().network.find_gate(self.server_hostname))
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -232,10 +234,10 @@ def wrap_socket(context: Any, sock: Any, server_side: bool, server_hostname: Any
     """A socket of the world, with TLS: `SSLContext.wrap_socket`."""
     if type(sock) is SslSocket:
         raise NotImplementedError("only stream sockets are supported: this one has TLS already")
-    return SslSocket.over(sock, context, server_side, server_hostname)
+    return SslSocket.take_over_socket(sock, context, server_side, server_hostname)
 
 
-def transport_info(context: Any, server_side: bool, server_hostname: Any) -> dict[str, Any]:
+def build_transport_info(context: Any, server_side: bool, server_hostname: Any) -> dict[str, Any]:
     """The facts of a transport with TLS, for `get_extra_info`. `context`: True for a default one."""
     # asyncio takes True for a default context.
     if not isinstance(context, ssl.SSLContext):
@@ -250,7 +252,7 @@ def transport_info(context: Any, server_side: bool, server_hostname: Any) -> dic
     }
 
 
-def name_for(ssl_argument: Any, server_hostname: Any, host: Any) -> Any:
+def choose_server_name(ssl_argument: Any, server_hostname: Any, host: Any) -> Any:
     """The name that a connection of an event loop asks for. Raises ValueError: as in asyncio."""
     if server_hostname is not None and not ssl_argument:
         raise ValueError("server_hostname is only meaningful with ssl")

@@ -24,47 +24,47 @@ class VirtualTransport(asyncio.Transport):
         end.receiver = self
 
     @property
-    def peer(self) -> str:
-        return self._loop.network.named(self._end.peer_address)
+    def peer_name(self) -> str:
+        return self._loop.network.format_address(self._end.peer_address)
 
-    def secure(self, context: Any, server_side: bool, server_hostname: Any) -> None:
+    def enable_tls(self, context: Any, server_side: bool, server_hostname: Any) -> None:
         """Has TLS from now on. `context`: True for a default one."""
-        self._extra.update(_tls.transport_info(context, server_side, server_hostname))  # type: ignore[attr-defined]
+        self._extra.update(_tls.build_transport_info(context, server_side, server_hostname))  # type: ignore[attr-defined]
         self._end.tls = True
 
-    def begin(self) -> None:
+    def start_protocol(self) -> None:
         """Tells the protocol that it is connected, then delivers the data that has arrived. Runs on the loop's own
         thread."""
         self._protocol.connection_made(self)
-        self._deliver()
+        self._deliver_data()
 
     # Events of the end; the protocol hears of them on its loop's thread.
 
-    def arrived(self) -> None:
+    def handle_arrival(self) -> None:
         # Once for all that arrives until the loop has its turn.
         if not self._due:
             self._due = True
-            self._loop.tell(self._deliver)
+            self._loop.call_if_open(self._deliver_data)
 
-    def broke(self, error: OSError) -> None:
+    def handle_reset(self, error: OSError) -> None:
         """Reports a reset at once to a blocked writer; else the end keeps it for the reader."""
         if self._full:
-            self._loop.tell(self._cut_off, error)
+            self._loop.call_if_open(self._close_with_error, error)
         else:
-            self.arrived()
+            self.handle_arrival()
 
-    def drained(self) -> None:
-        self._loop.tell(self._resume_writing)
+    def handle_write_room(self) -> None:
+        self._loop.call_if_open(self._resume_writing)
 
-    def _deliver(self) -> None:
+    def _deliver_data(self) -> None:
         self._due = False
         # A protocol may pause or close in the middle of what it is given.
-        while self._hears() and self._end.available():
+        while self._can_deliver() and self._end.has_readable_data():
             protocol = cast(asyncio.Protocol, self._protocol)
             try:
-                data = self._end.take()
+                data = self._end.receive_bytes()
             except OSError as error:
-                self._cut_off(error)
+                self._close_with_error(error)
                 return
             if data:
                 protocol.data_received(data)
@@ -73,24 +73,24 @@ class VirtualTransport(asyncio.Transport):
             if not protocol.eof_received() or self._end.tls:  # TLS of asyncio knows no half-closed connection
                 self.close()
 
-    def _hears(self) -> bool:
+    def _can_deliver(self) -> bool:
         return not (self._paused or self._closing or self._eof_told)
 
     def _resume_writing(self) -> None:
-        if self._lost or self._end.full:
+        if self._lost or self._end.is_full:
             return
         if self._full:
             self._full = False
             self._protocol.resume_writing()
         # Closed while the buffer was full: now that it is empty, the end may go.
         if self._closing:
-            self._hang_up(None)
+            self._close_end(None)
 
-    def _cut_off(self, error: OSError) -> None:
+    def _close_with_error(self, error: OSError) -> None:
         self._closing = True
-        self._hang_up(error)
+        self._close_end(error)
 
-    def _hang_up(self, error: OSError | None) -> None:
+    def _close_end(self, error: OSError | None) -> None:
         if self._face.rude:
             # A linger time of 0 was set on its socket.
             self._end.reset()
@@ -98,9 +98,9 @@ class VirtualTransport(asyncio.Transport):
             self._end.close()
         if not self._loop.is_closed():  # False for the loop of an earlier trial
             # In a turn of its own, as asyncio calls `connection_lost`.
-            self._loop.call_soon(self._lose, error)
+            self._loop.call_soon(self._report_connection_lost, error)
 
-    def _lose(self, error: OSError | None) -> None:
+    def _report_connection_lost(self, error: OSError | None) -> None:
         if not self._lost:
             self._lost = True
             self._end.receiver = None
@@ -117,9 +117,9 @@ class VirtualTransport(asyncio.Transport):
         try:
             self._end.write(bytes(data))
         except OSError as error:
-            self._cut_off(error)
+            self._close_with_error(error)
             return
-        if self._end.full and not self._full:
+        if self._end.is_full and not self._full:
             self._full = True
             self._protocol.pause_writing()
 
@@ -136,7 +136,7 @@ class VirtualTransport(asyncio.Transport):
             raise NotImplementedError
         if not self._closing:
             self._ended = True
-            self._end.end()
+            self._end.end_stream()
 
     def pause_reading(self) -> None:
         self._paused = True
@@ -144,7 +144,7 @@ class VirtualTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         if self._paused:
             self._paused = False
-            self.arrived()
+            self.handle_arrival()
 
     def is_reading(self) -> bool:
         return not self._paused and not self._closing
@@ -156,13 +156,13 @@ class VirtualTransport(asyncio.Transport):
         """Closes after everything written has been sent, even to a slow reader."""
         if not self._closing:
             self._closing = True
-            if not self._end.full:
-                self._hang_up(None)
+            if not self._end.is_full:
+                self._close_end(None)
 
     def abort(self) -> None:
         self._closing = True
         if not self._lost:
-            self._hang_up(None)
+            self._close_end(None)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol = protocol
@@ -171,7 +171,7 @@ class VirtualTransport(asyncio.Transport):
         return self._protocol
 
     def get_write_buffer_size(self) -> int:
-        return self._end.waiting_bytes
+        return self._end.bytes_beyond_window
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
         """The limits of the data beyond the window: a writer pauses as soon as there is any, and resumes when there is
@@ -196,7 +196,9 @@ class VirtualServer(asyncio.AbstractServer):
     ) -> None:
         self._loop, self._network = loop, network
         # The network calls it in the machine; a connection belongs on the loop's thread.
-        self.address = network.listen(host, port, lambda end: loop.tell(loop.accept, factory, end, context))
+        self.address = network.listen(
+            host, port, lambda end: loop.call_if_open(loop.accept_connection, factory, end, context)
+        )
         self._closed = loop.create_future()
 
     @property
@@ -224,7 +226,7 @@ class VirtualServer(asyncio.AbstractServer):
 
     def close(self) -> None:
         if self.is_serving():
-            self._network.silence(*self.address)
+            self._network.stop_listening(*self.address)
             self._closed.set_result(None)
 
     async def wait_closed(self) -> None:

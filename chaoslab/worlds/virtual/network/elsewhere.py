@@ -53,7 +53,7 @@ SENTRY = ".ingest.sentry.io", ".ingest.us.sentry.io", ".ingest.de.sentry.io"
 """The ends of the hosts of Sentry, which has one for each customer."""
 
 
-class Elsewhere:
+class OutsideHosts:
     """The answer of one trial to hosts outside of it. `way`: refuse or unreachable. `services`: the names that there
     are, for a hint; `models`: the hosts of those that speak a model's API."""
 
@@ -67,49 +67,49 @@ class Elsewhere:
         """A line for each host that could not be reached."""
         return list(self._hosts.values())
 
-    def report(self, host: str) -> OSError | None:
+    def build_telemetry_error(self, host: str) -> OSError | None:
         """The error for a report of an SDK's to the host of a model; None for any other caller."""
         telemetry = TELEMETRY.get(host)
-        if telemetry is None or host not in self._models or not _asked_by(telemetry[1]):
+        if telemetry is None or host not in self._models or not _is_called_from(telemetry[1]):
             return None
         self._hosts.setdefault(host, f"{host} was not reached by {telemetry[0]}: that is no request to the model")
-        return _make_unknown_error()
+        return _make_unknown_host_error()
 
-    def name(self, host: str) -> OSError:
+    def build_name_error(self, host: str) -> OSError:
         """The error for a name that no service has. Raises Unsupported: such hosts are refused."""
         if not self._is_unreachable(host):
-            from chaoslab.model.formats import provider_of  # which most trials never need here
+            from chaoslab.model.formats import find_provider  # which most trials never need here
 
             # A host of the same provider as a service's is most likely meant for that service.
-            near, provider = get_close_matches(host, self._services, n=1), provider_of(host)
+            near, provider = get_close_matches(host, self._services, n=1), find_provider(host)
             hint = f"did you mean the service '{near[0]}'? Else " if near else ""
-            if provider is not None and (same := [name for name in self._services if provider_of(name) is provider]):
+            if provider is not None and (same := [name for name in self._services if find_provider(name) is provider]):
                 hint = f"it is {provider.name}'s, as '{same[0]}' is: name that service '{host}'. Else "
-            raise Unsupported(f"the host {host}", f"{hint}give its stand-in with services={{…}}")
-        return _make_unknown_error(CACHES.get(host, ""))
+            raise Unsupported(f"the host {host}", f"{hint}pass a fake with services={{…}}")
+        return _make_unknown_host_error(CACHES.get(host, ""))
 
-    def address(self, host: str, port: int) -> OSError:
+    def build_address_error(self, host: str, port: int) -> OSError:
         """The error for an address that leads out of the network. Raises Unsupported: such addresses are refused."""
         if not self._unreachable:
-            raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
+            raise Unsupported(f"a connection to {host}:{port}", "pass a fake with services={…}")
         # For the warning that it leaves.
         self._is_unreachable(host)
         return OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
 
-    def nobody(self, host: str, port: int) -> Unsupported | None:
+    def build_no_listener_error(self, host: str, port: int) -> Unsupported | None:
         """The error for an address of this computer at which nobody will have listened; None if that may be so."""
         if self._unreachable:
             self._hosts.setdefault(f"{host}:{port}", f"{host}:{port} could not be reached: no service has this address")
             return None
         # An exporter that finds no collector goes on, as in production.
-        if port in EXPORT_PORTS and _asked_by(("opentelemetry",)):
+        if port in EXPORT_PORTS and _is_called_from(("opentelemetry",)):
             return None
-        return Unsupported(f"a connection to {host}:{port}", f"give its stand-in with services={{'{host}:{port}': …}}")
+        return Unsupported(f"a connection to {host}:{port}", f"pass a fake with services={{'{host}:{port}': …}}")
 
     def _is_unreachable(self, host: str) -> bool:
         """True if the host is unreachable rather than refused. Keeps a warning of it."""
         telemetry = _REPORTS if host.endswith(SENTRY) else TELEMETRY.get(host)
-        sender = f" ({telemetry[0]})" if telemetry is not None and _asked_by(telemetry[1]) else ""
+        sender = f" ({telemetry[0]})" if telemetry is not None and _is_called_from(telemetry[1]) else ""
         if sender or self._unreachable:
             help_ = f"; {CACHES[host]}" if host in CACHES else ""
             self._hosts.setdefault(host, f"{host}{sender} could not be reached: no service has this name{help_}")
@@ -119,18 +119,18 @@ class Elsewhere:
 _REPORTS: tuple[str, tuple[str, ...]] = ("the reports to Sentry", ())
 
 
-def _make_unknown_error(help_: str = "") -> OSError:
+def _make_unknown_host_error(help_: str = "") -> OSError:
     message = "Name or service not known"
     # EAI_NONAME, as an unknown name is on Linux; SDKs go on after it.
     return socket.gaierror(socket.EAI_NONAME, f"{message}: in a trial, {help_}" if help_ else message)
 
 
-def _asked_by(packages: tuple[str, ...]) -> bool:
+def _is_called_from(packages: tuple[str, ...]) -> bool:
     """True if a module of one of the packages is among the callers, or if there are no packages."""
     # Of all callers, since an SDK asks through its HTTP library.
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and packages:
-        if _is_in(frame.f_globals.get("__name__", ""), packages):
+        if _is_module_in_packages(frame.f_globals.get("__name__", ""), packages):
             return True
         frame = frame.f_back
     return not packages
@@ -138,6 +138,6 @@ def _asked_by(packages: tuple[str, ...]) -> bool:
 
 # Asked for each frame of a stack, always of the same few modules.
 @lru_cache(1024)
-def _is_in(module: object, packages: tuple[str, ...]) -> bool:
+def _is_module_in_packages(module: object, packages: tuple[str, ...]) -> bool:
     """True if a module of this name is in one of the packages."""
     return f"{module}.".startswith(tuple(f"{package}." for package in packages))

@@ -1,21 +1,26 @@
-"""Stand-ins for targets that the lab cannot run again, a paid model or a real service: they give the replies of the
+"""Fakes for targets that the lab cannot run again, a paid model or a real service: they give the replies of the
 log."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import ssl
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import httpx
+
 from chaoslab.base.clock import system
-from chaoslab.base.identity import digest
+from chaoslab.base.identity import hash_value
 from chaoslab.core.events import CallStarted, Event, Replied
+from chaoslab.core.exchange import Failure, Reply
 from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.seams.services.app import Wsgi
+from chaoslab.wire.sending import Address, Headers, SocketFactory, Transport
 from chaoslab.worlds.virtual.network._app_answers import Broken
 
-# The stand-in's answer to a question that was never asked in the run. A replay looks for it, so that it does not count
+# The fake's answer to a question that was never asked in the run. A replay looks for it, so that it does not count
 # as the model's reply.
 NO_REPLY = "the log holds no reply to this question"
 # Thirty years: nobody waits for longer in a trial.
@@ -23,52 +28,59 @@ FOR_EVER_S = 1e9
 
 
 class Recording:
-    """The replies of one trial; `begin` replaces them by the next trial's."""
+    """The replies of one trial; `load_replies` replaces them by the next trial's."""
 
     def __init__(self) -> None:
         self._replies: dict[tuple[str, str], list[Replied]] = {}
         self._under_way: dict[str, dict[int, int]] = {}
 
-    def begin(self, replies: Sequence[Replied]) -> None:
+    def load_replies(self, replies: Sequence[Replied]) -> None:
         self._replies, self._under_way = {}, {}
         # In the order of the run, which the log's lines need not have.
         for reply in sorted(replies, key=lambda reply: (reply.request, reply.attempt)):
             self._replies.setdefault((reply.target, reply.asked), []).append(reply)
 
-    def started(self, call: CallStarted) -> None:
+    def mark_attempt_under_way(self, call: CallStarted) -> None:
         """Marks this attempt as under way, so that the next request is not confused with earlier attempts."""
         attempts = self._under_way.setdefault(call.target, {})
         # Put in anew, so that the latest attempt stands last.
         attempts.pop(call.request, None)
         attempts[call.request] = call.attempt
 
-    def app(self, target: str) -> Wsgi:
+    def build_app(self, target: str) -> Wsgi:
         """A web application that answers as that target did."""
 
-        def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def answer_request(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            # The lab's tools send their request's id as the key; a model's request is known by its body.
-            question = environ.get("HTTP_IDEMPOTENCY_KEY") or (digest(json.loads(body)) if body else "")
-            reply = self._reply(target, question)
+            reply = self._find_reply(target, _make_request_key(environ.get("HTTP_IDEMPOTENCY_KEY"), body))
             if reply is None:
                 start_response(
                     "500 Internal Server Error", [("Content-Type", "application/json"), ("X-Should-Retry", "false")]
                 )
                 return [json.dumps({"error": {"message": NO_REPLY}}).encode()]
             if reply.failure and not reply.status:
-                return _break_off(reply.failure)
+                return _fail_without_reply(reply.failure)
             text = reply.body.encode("utf-8", "replace")
             headers = [*reply.headers.items(), *([("Content-Type", reply.content_type)] if reply.content_type else [])]
             if reply.failure:  # a streamed answer that broke off
                 start_response(f"{reply.status} as recorded", headers)
-                return itertools.chain((text,), _break_off(reply.failure))
+                return itertools.chain((text,), _fail_without_reply(reply.failure))
             start_response(f"{reply.status} as recorded", [*headers, ("Content-Length", str(len(text)))])
             return [text]
 
-        return answer
+        return answer_request
 
-    def _reply(self, target: str, question: str) -> Replied | None:
-        """The reply to this attempt. A reply that was lost on its way was not recorded; its stand-in will be lost
+    def raise_recorded_failure(self, key: str | None, body: bytes) -> None:
+        """Raises Failure, if the request ends as no stand-in can have it end: refused, garbled or too large. `key`: of
+        its idempotency."""
+        question = _make_request_key(key, body)
+        replies = (self._find_reply(target, asked) for target, asked in self._replies if asked == question)
+        reply = next(replies, None)
+        if reply and not reply.status and reply.failure not in ("timed_out", "reset", "closed"):
+            raise Failure(reply.failure)
+
+    def _find_reply(self, target: str, question: str) -> Replied | None:
+        """The reply to this attempt. A reply that was lost on its way was not recorded; its fake will be lost
         again, so it is a later attempt's reply, or the last one."""
         replies = self._replies.get((target, question), [])
         requests = {reply.request for reply in replies}
@@ -80,7 +92,31 @@ class Recording:
         return replies[0] if replies else None
 
 
-class Hearing(MemoryLog):
+def _make_request_key(key: str | None, body: bytes) -> str:
+    # The lab's tools send their request's id as the key; a model's request is known by its body.
+    return key or (hash_value(json.loads(body)) if body else "")
+
+
+class RecordedSockets(SocketFactory):
+    """Sockets to stand-ins. A poisoned lane's (`fresh`) carry bytes alone, as a service's end makes them."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def kept(self, tls: ssl.SSLContext) -> Transport:
+        return _RecordedTransport(super().kept(tls), self._recording)
+
+
+class _RecordedTransport:
+    def __init__(self, sockets: Transport, recording: Recording) -> None:
+        self._sockets, self._recording, self.aclose = sockets, recording, sockets.aclose
+
+    async def send_request(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
+        self._recording.raise_recorded_failure(request.headers.get("idempotency-key"), body)
+        return await self._sockets.send_request(request, to, headers, body)
+
+
+class RecordingLog(MemoryLog):
     """The seam's log; it also reports each attempt that begins to a recording."""
 
     def __init__(
@@ -91,11 +127,11 @@ class Hearing(MemoryLog):
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
         if isinstance(event, CallStarted):
-            self._recording.started(event)
+            self._recording.mark_attempt_under_way(event)
         super().write(event, trial=trial)
 
 
-def _break_off(failure: str) -> Iterator[bytes]:
+def _fail_without_reply(failure: str) -> Iterator[bytes]:
     """No reply: the caller waits in vain, or the connection ends."""
     if failure == "timed_out":
         system.sleep(FOR_EVER_S)

@@ -7,9 +7,9 @@ from typing import Any
 
 import h11
 
-from chaoslab.base.boundary import let_through
-from chaoslab.base.phrases import phrase
-from chaoslab.core.chain import at_once
+from chaoslab.base.boundary import reraise_unless_foreign
+from chaoslab.base.phrases import get_status_phrase
+from chaoslab.core.chain import run_synchronously
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.services.app import LEFT, Wsgi
 from chaoslab.seams.services.seam import ServiceSeam
@@ -22,17 +22,17 @@ from chaoslab.worlds.virtual.network._app_answers import (
     Broken,
     OpenedAnswer,
     Started,
-    environ_of,
+    build_environ,
+    build_server_headers,
     log_app_error,
-    server_fields,
 )
-from chaoslab.worlds.virtual.network._client_side import HEAD_MAX, ClientSide, make_gate
+from chaoslab.worlds.virtual.network._client_side import HEAD_MAX, ClientSide, make_connection_gate
 from chaoslab.worlds.virtual.network.network import Network, NetworkEnd
 
 HTTPS = 443
 
 
-def by_https(end: NetworkEnd) -> bool:
+def uses_tls(end: NetworkEnd) -> bool:
     """True if the client of a connection speaks TLS, as far as can be seen: some keep it to themselves."""
     # Some clients do TLS in memory (`wrap_bio`), which the network does not see; then the port tells.
     return end.peer.tls or end.address[1] == HTTPS
@@ -56,39 +56,39 @@ class ServerSide:
         """Called when the client hangs up during its answer."""
         end.receiver = self
 
-    def arrived(self) -> None:
+    def handle_arrival(self) -> None:
         end = self._end
         try:
-            while data := end.take():
+            while data := end.receive_bytes():
                 self._http.receive_data(data)
                 # Read piece by piece, since a piece may end one request and begin the next.
-                self._read()
+                self._read_requests()
             if end.ended:
                 # The client has ended its direction, and may still wait for an answer.
                 self._http.receive_data(b"")
-                self._tell_hang_up()
-            self._read()
+                self._call_hang_up_callbacks()
+            self._read_requests()
         except h11.RemoteProtocolError as error:
-            self._refuse(error)
+            self._reject_request(error)
         except OSError:
             # A reset: nobody is left to answer.
             self._end.close()
 
-    def broke(self, error: OSError) -> None:  # noqa: ARG002 - there is no peer left
+    def handle_reset(self, error: OSError) -> None:  # noqa: ARG002 - there is no peer left
         self._end.close()
-        self._tell_hang_up()
-        self.drained()
+        self._call_hang_up_callbacks()
+        self.handle_write_room()
 
-    def _tell_hang_up(self) -> None:
+    def _call_hang_up_callbacks(self) -> None:
         for hang_up in self.left:
             hang_up()
 
-    def drained(self) -> None:
+    def handle_write_room(self) -> None:
         writing, self._writing = self._writing, None
         if writing is not None:
             writing.wake()
 
-    def _read(self) -> None:
+    def _read_requests(self) -> None:
         http = self._http
         # One after the other: further requests wait in h11's buffer.
         while not self._at_work:
@@ -99,22 +99,22 @@ class ServerSide:
                 self._request, self._body = event, []
                 # Some clients send a body only after this word.
                 if http.they_are_waiting_for_100_continue:
-                    self._end.write(self._spelt(h11.InformationalResponse(status_code=100, headers=[])))
+                    self._end.write(self._encode_event(h11.InformationalResponse(status_code=100, headers=[])))
             elif isinstance(event, h11.Data):
                 self._body.append(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
-                self._begin()
+                self._start_answer()
             elif isinstance(event, h11.ConnectionClosed):
                 self._end.close()
                 return
 
-    def _begin(self) -> None:
+    def _start_answer(self) -> None:
         self._at_work = True
-        self._machine.steps.requested(self._name)
+        self._machine.steps.count_request(self._name)
         # On a thread of its own, since an application may wait.
-        self._machine.serve(self._answer, name=f"{self._name} at work")
+        self._machine.start_service_thread(self._answer_request, name=f"{self._name} at work")
 
-    def _answer(self) -> None:
+    def _answer_request(self) -> None:
         assert self._request is not None
         request = self._request
         # Those of the answer before.
@@ -122,31 +122,33 @@ class ServerSide:
         self._wire = None
         try:
             body, bodiless = b"".join(self._body), request.method == b"HEAD"
-            attempt = self._client and self._client.attempt_of(request, body)
+            attempt = self._client and self._client.build_attempt(request, body)
             if attempt and attempt.hit:
-                played = attempt.play()
-                self._wire = attempt.wire(self._write_piece)
-                self._send(*played, bodiless=bodiless)
+                played = attempt.produce_reply_sync()
+                self._wire = attempt.make_fault_wire(self._write_piece)
+                self._send_answer(*played, bodiless=bodiless)
             else:
-                environ = environ_of(request.method.decode(), request.target, request.headers, body, self._name)
-                environ["wsgi.url_scheme"] = "https" if by_https(self._end) else "http"
+                environ = build_environ(request.method.decode(), request.target, request.headers, body, self._name)
+                environ["wsgi.url_scheme"] = "https" if uses_tls(self._end) else "http"
                 environ[LEFT] = self.left
                 with Answering(self._app, environ) as (started, parts):
-                    answer = attempt.answering(started, parts) if attempt else iter(parts)
-                    self._send(started, answer, bodiless=bodiless)
+                    answer = attempt.yield_recorded_parts(started, parts) if attempt else iter(parts)
+                    self._send_answer(started, answer, bodiless=bodiless)
         except (Broken, Failure) as broken:
             if broken.kind == "reset":
                 self._end.reset()
             elif broken.kind != "timed_out":  # which is silence
+                if broken.kind == "garbled":
+                    self._end.write(b"no HTTP\r\n\r\n")
                 self._end.close()
             return
         except BaseException as error:  # noqa: BLE001 - the application's own
-            let_through(error)
+            reraise_unless_foreign(error)
             if self._end.closed or self._end.error is not None:  # the caller is gone
                 self._end.close()
                 return
             log_app_error(request.target, self._name)
-            self._fail()
+            self._send_failure()
             return
         self._at_work = False
         # The answer closes the connection, or the client asked for it.
@@ -155,9 +157,9 @@ class ServerSide:
             return
         self._http.start_next_cycle()
         # A request that came meanwhile is in the buffer.
-        self.arrived()
+        self.handle_arrival()
 
-    def _send(self, started: list[Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
+    def _send_answer(self, started: list[Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
         """Sends an answer of known length at once, else each part as it comes, in chunks, and closes the connection, as
         waitress does."""
         # Before the head, which an application may state with its first part.
@@ -167,90 +169,86 @@ class ServerSide:
         fields = [(name.lower(), value) for name, value in headers]
         # Statuses without a body have the length 0.
         size = next((int(value) for name, value in fields if name == "content-length"), 0 if code in BODILESS else None)
-        reason = phrase(code, "")
+        reason = get_status_phrase(code, "")
         if size is None:
             fields.append(("connection", "close"))
-        head = self._spelt(h11.Response(status_code=code, headers=fields, reason=reason))
+        head = self._encode_event(h11.Response(status_code=code, headers=fields, reason=reason))
         if size is None:
-            self._write(head)
+            self._write_bytes(head)
             for piece in itertools.chain((first,), parts):
-                self._write(self._spell_data(b"" if bodiless else piece))
+                self._write_bytes(self._encode_data(b"" if bodiless else piece))
                 self._wait_for_room()
-            self._write(self._spelt(h11.EndOfMessage()))
+            self._write_bytes(self._encode_event(h11.EndOfMessage()))
             return
         # No more than was promised: the rest would be read as the next answer.
         body = b"" if bodiless else (first + b"".join(parts))[:size]
-        self._write(head + self._spell_data(body))
+        self._write_bytes(head + self._encode_data(body))
         if len(body) < size and not bodiless:
             # A client that was promised more waits, or finds the connection closed: an error of the application's.
             raise EOFError(f"{size} bytes were promised, and {len(body)} came")
-        self._write(self._spelt(h11.EndOfMessage()))
+        self._write_bytes(self._encode_event(h11.EndOfMessage()))
 
-    def _write(self, data: bytes) -> None:
+    def _write_bytes(self, data: bytes) -> None:
         if self._wire is None:
             self._end.write(data)
         else:
-            at_once(self._wire.send(data))
+            run_synchronously(self._wire.send_through_faults(data))
 
     async def _write_piece(self, piece: bytes) -> None:
         self._end.write(piece)
 
     def _wait_for_room(self) -> None:
         """Waits while the reader is slower than the application, as a write to a real socket does."""
-        while self._end.full and self._end.error is None:
+        while self._end.is_full and self._end.error is None:
+            self._machine.steps.count_request(self._name)  # or an application without an end would take for ever
             self._writing = Waiter(self._machine)
             self._writing.park(f"a slow reader of {self._name}")
 
-    def _spelt(self, event: h11.Event) -> bytes:
+    def _encode_event(self, event: h11.Event) -> bytes:
         return self._http.send(event) or b""
 
-    def _spell_data(self, piece: bytes) -> bytes:
-        return self._spelt(h11.Data(data=piece)) if piece else b""
+    def _encode_data(self, piece: bytes) -> bytes:
+        return self._encode_event(h11.Data(data=piece)) if piece else b""
 
-    def _fail(self) -> None:
+    def _send_failure(self) -> None:
         """Sends a 500 if nothing has been sent yet; otherwise the connection ends in the middle of the answer."""
         # h11 is past that once a head is out.
         if self._http.our_state is h11.SEND_RESPONSE:
-            self._say(500, FAILED)
+            self._send_server_answer(500, FAILED)
         self._end.close()
 
-    def _say(self, status: int, body: bytes = b"") -> None:
+    def _send_server_answer(self, status: int, body: bytes = b"") -> None:
         """Sends an answer of the server's own, the last one on the connection."""
-        headers = server_fields(body)
-        head = self._spelt(h11.Response(status_code=status, headers=headers, reason=phrase(status)))
-        self._end.write(head + self._spell_data(body) + self._spelt(h11.EndOfMessage()))
+        headers = build_server_headers(body)
+        head = self._encode_event(h11.Response(status_code=status, headers=headers, reason=get_status_phrase(status)))
+        self._end.write(head + self._encode_data(body) + self._encode_event(h11.EndOfMessage()))
 
-    def _refuse(self, error: h11.RemoteProtocolError) -> None:
+    def _reject_request(self, error: h11.RemoteProtocolError) -> None:
         # Only while no answer is under way.
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._say(int(error.error_status_hint))
+            self._send_server_answer(int(error.error_status_hint))
         self._end.close()
 
 
-def serve(
-    network: Network, host: str, port: int, app: Wsgi, seam: ServiceSeam | None = None, *, name: str = "",
-    waits: bool = True,
-) -> None:  # fmt: skip
+def serve_application(
+    network: Network, host: str, port: int, app: Wsgi, seam: ServiceSeam | None = None, *, name: str = ""
+) -> None:
     """Serves the application at that address. `seam`: the requests are numbered there, and may meet faults. `name`: of
-    the service, if it is not that of its host. `waits`: it may wait or send its answer in parts, so it needs threads.
-    """
+    the service, if it is not that of its host."""
     name = name or host
-    address = network.listen(host, port, partial(_accept, app, f"{host}:{port}", seam, name))
-    network.apps[address] = app
-    if not waits:
-        network.prompt.add(address)
+    address = network.listen(host, port, partial(_accept_connection, app, f"{host}:{port}", seam, name))
     if seam is not None:
-        network.gates[address] = make_gate(seam, name)
+        network.gates[address] = make_connection_gate(seam, name)
 
 
-def _accept(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: NetworkEnd) -> None:
-    opened = partial(_opened, end, app, name)
+def _accept_connection(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: NetworkEnd) -> None:
+    opened = partial(_open_answer, end, app, name)
     # Only a watched service has somebody who is told what its client took.
     client = ClientSide(end, seam, host, opened) if seam is not None else None
-    ServerSide(app, end, name, client).arrived()
+    ServerSide(app, end, name, client).handle_arrival()
 
 
-def _opened(
+def _open_answer(
     end: NetworkEnd,
     app: Wsgi,
     name: str,
@@ -260,4 +258,4 @@ def _opened(
     body: bytes,
 ) -> OpenedAnswer:
     connection: Any = end.receiver
-    return OpenedAnswer(app, name, method, target, headers, body, https=by_https(end), left=connection.left)
+    return OpenedAnswer(app, name, method, target, headers, body, https=uses_tls(end), left=connection.left)

@@ -1,6 +1,6 @@
-"""Stand-ins for the real clock, chance, threads and sockets, installed while virtual worlds run and removed afterwards.
+"""Fakes for the real clock, chance, threads and sockets, installed while virtual worlds run and removed afterwards.
 
-In a thread of the process that runs a world the stand-ins lead into it; in every other thread they act like the real
+In a thread of the process that runs a world the fakes lead into it; in every other thread they act like the real
 thing. Each module of this package has `patches()`, and if needed `installed()`, a context that is entered as well, and
 `LATER`, the names of modules for which `patches()` has more once they have loaded (`import_hook.py`).
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from types import MethodType, ModuleType, TracebackType
 from typing import Any, ClassVar
 
-from chaoslab.base.garbage import no_garbage
+from chaoslab.base.garbage import pause_collector
 from chaoslab.worlds.virtual.patches.import_hook import ImportHook
-from chaoslab.worlds.virtual.patches.swap import Swap, fit_stand_in
+from chaoslab.worlds.virtual.patches.swap import Swap, wrap_as_class_attribute
 
 MODULES = (
     "clocks",
@@ -29,6 +29,7 @@ MODULES = (
     "certificates",
     "collector",
     "refusals",
+    "tracing",
 )
 _ABSENT = object()
 
@@ -56,11 +57,11 @@ class Patches:
         if cls._current is None:
             installation = Installation()
             try:
-                with no_garbage():  # the many short lists of a search would set off several of everything
-                    installation.install()
+                with pause_collector():  # the many short lists of a search would set off several of everything
+                    installation.install_all_patches()
             except BaseException:
                 # What was put in place before the error must not stay.
-                installation.take_back()
+                installation.restore_real_objects()
                 raise
             cls._current = installation
         cls._depth += 1
@@ -75,15 +76,15 @@ class Patches:
             return
         installation, cls._current = cls._current, None
         try:
-            with no_garbage():
-                installation.take_back()
+            with pause_collector():
+                installation.restore_real_objects()
         except BaseException:  # for example Ctrl-C: the rest is restored before it goes on
-            installation.take_back()
+            installation.restore_real_objects()
             raise
 
 
 class Installation:
-    """The stand-ins that are in place, and the real things to restore."""
+    """The fakes that are in place, and the real things to restore."""
 
     def __init__(self) -> None:
         self._undo: list[tuple[Any, str, Any]] = []
@@ -91,23 +92,32 @@ class Installation:
         self._hook = ImportHook(set(), lambda: None)
         self._stack = contextlib.ExitStack()
 
-    def exchanged(self) -> list[tuple[Any, Any]]:
-        """The pairs of real thing and stand-in that are swapped in modules, for a caller that knows more places. Bound
+    def list_swapped_pairs(self) -> list[tuple[Any, Any]]:
+        """The pairs of real thing and fake that are swapped in modules, for a caller that knows more places. Bound
         methods are left out, since their owner would be every generator or every socket."""
-        pairs = [pair for swap in self._swaps for pair in swap.pairs()]
-        return [(real, fit_stand_in(real, stand_in)) for real, stand_in in pairs if not isinstance(real, MethodType)]
+        pairs = [pair for swap in self._swaps for pair in swap.list_real_fake_pairs()]
+        return [
+            (real, wrap_as_class_attribute(real, stand_in))
+            for real, stand_in in pairs
+            if not isinstance(real, MethodType)
+        ]
 
-    def install(self) -> None:
-        """Puts every stand-in in place, those for modules that are not loaded yet as soon as they are."""
-        for module in _modules():
+    def install_all_patches(self) -> None:
+        """Puts every fake in place, those for modules that are not loaded yet as soon as they are."""
+        for module in _iterate_patch_modules():
             if hasattr(module, "installed"):
                 self._stack.enter_context(module.installed())
-        self._put(all_patches())
-        later = {name for module in _modules() for name in getattr(module, "LATER", ()) if name not in sys.modules}
-        self._hook = ImportHook(later, lambda: self._put(list(all_patches())))
-        self._hook.watch()
+        self._install_patches(iterate_patches())
+        later = {
+            name
+            for module in _iterate_patch_modules()
+            for name in getattr(module, "LATER", ())
+            if name not in sys.modules
+        }
+        self._hook = ImportHook(later, lambda: self._install_patches(list(iterate_patches())))
+        self._hook.install_finder()
 
-    def _put(self, patches: Iterable[Patch]) -> None:
+    def _install_patches(self, patches: Iterable[Patch]) -> None:
         """Installs the patches that are not in place yet."""
         everywhere: dict[int, tuple[Any, Any]] = {}
         # By place: a module that loads later has all patches listed again.
@@ -124,14 +134,14 @@ class Installation:
                 everywhere[id(real)] = (real, patch.value)
         swap = Swap(everywhere)
         self._swaps.append(swap)
-        swap.do()
+        swap.replace_everywhere()
 
-    def take_back(self) -> None:
+    def restore_real_objects(self) -> None:
         """Restores everything. It may be called again after an interruption: finished steps are not repeated."""
-        self._hook.end()
+        self._hook.remove_finder()
         if self._swaps:
             # Together: one search of all modules in place of one for each.
-            Swap.joined(self._swaps).undo()
+            Swap.merge_swaps(self._swaps).restore_everywhere()
             self._swaps.clear()
         while self._undo:
             # Taken off the list only when it is done, so that an interrupted take-back can go on.
@@ -144,12 +154,12 @@ class Installation:
         self._stack.close()
 
 
-def all_patches() -> Iterable[Patch]:
+def iterate_patches() -> Iterable[Patch]:
     """All patches for the modules that are loaded, in the order of installation."""
-    for module in _modules():
+    for module in _iterate_patch_modules():
         yield from module.patches()
 
 
-def _modules() -> Iterator[ModuleType]:
+def _iterate_patch_modules() -> Iterator[ModuleType]:
     for name in MODULES:
         yield importlib.import_module(f"{__name__}.{name}")

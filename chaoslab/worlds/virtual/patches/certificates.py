@@ -18,12 +18,12 @@ real_set_default = ssl.SSLContext.set_default_verify_paths
 _loaded: set[object] = set()
 
 
-class LaterContext(ssl.SSLContext):
+class LazySslContext(ssl.SSLContext):
     """A context whose certificates are not loaded yet. It becomes an `ssl.SSLContext` when they are."""
 
     _later: list[Callable[[ssl.SSLContext], None]]
 
-    def _load(self) -> None:
+    def _load_certificates(self) -> None:
         later = vars(self).pop("_later")
         # In place, since programs hold the context.
         self.__class__ = ssl.SSLContext  # type: ignore[assignment]
@@ -33,47 +33,47 @@ class LaterContext(ssl.SSLContext):
     def wrap_socket(self, *args: Any, **kwargs: Any) -> Any:
         # Outside of a world the handshake is real.
         if here.world is None:
-            self._load()
+            self._load_certificates()
         return ssl.SSLContext.wrap_socket(self, *args, **kwargs)
 
     def wrap_bio(self, *args: Any, **kwargs: Any) -> Any:
         if here.world is None:
-            self._load()
+            self._load_certificates()
         return ssl.SSLContext.wrap_bio(self, *args, **kwargs)
 
     def get_ca_certs(self, *args: Any, **kwargs: Any) -> Any:
-        self._load()
+        self._load_certificates()
         # By its own name: the class is the real one by now.
         return self.get_ca_certs(*args, **kwargs)
 
     def cert_store_stats(self) -> Any:
-        self._load()
+        self._load_certificates()
         return self.cert_store_stats()
 
 
-LaterContext.__name__ = LaterContext.__qualname__ = "SSLContext"
+LazySslContext.__name__ = LazySslContext.__qualname__ = "SSLContext"
 
 
-def _put_off_load(context: ssl.SSLContext, load: Callable[[ssl.SSLContext], None]) -> bool:
+def _defer_certificate_load(context: ssl.SSLContext, load: Callable[[ssl.SSLContext], None]) -> bool:
     """Puts the loading off if that can be done; True if so."""
     # A program's own subclass may do more than load.
-    if here.world is None or type(context) not in (ssl.SSLContext, LaterContext):
+    if here.world is None or type(context) not in (ssl.SSLContext, LazySslContext):
         return False
     vars(context).setdefault("_later", []).append(load)
-    context.__class__ = LaterContext
+    context.__class__ = LazySslContext
     return True
 
 
 def load_verify_locations(self: ssl.SSLContext, cafile: Any = None, capath: Any = None, cadata: Any = None) -> None:
-    key = _key_of(cafile, capath, cadata) if here.world is not None else None
-    if key in _loaded and _put_off_load(self, lambda context: real_load(context, cafile, capath, cadata)):
+    key = _make_load_key(cafile, capath, cadata) if here.world is not None else None
+    if key in _loaded and _defer_certificate_load(self, lambda context: real_load(context, cafile, capath, cadata)):
         return
     real_load(self, cafile, capath, cadata)
     if key is not None:
         _loaded.add(key)
 
 
-def _key_of(cafile: Any, capath: Any, cadata: Any) -> object:
+def _make_load_key(cafile: Any, capath: Any, cadata: Any) -> object:
     """A key for what is to be loaded; None if it cannot be told, or has to be loaded anew each time."""
     try:
         stat = os.stat(cafile) if cafile is not None else None
@@ -89,7 +89,7 @@ def _key_of(cafile: Any, capath: Any, cadata: Any) -> object:
 
 
 def set_default_verify_paths(self: ssl.SSLContext) -> None:
-    if not _put_off_load(self, real_set_default):
+    if not _defer_certificate_load(self, real_set_default):
         real_set_default(self)
 
 

@@ -40,98 +40,97 @@ class WorldChance:
         self._dice, self._labels = world.dice, world.labels
 
     @property
-    def drew(self) -> bool:
+    def has_drawn(self) -> bool:
         """True if anything was drawn but labels: a stream is made at its first draw."""
         return not vars(self).keys().isdisjoint(DRAWN)
 
     @functools.cached_property
-    def labels(self) -> random.Random:
-        return self._labels.stream()
+    def label_random(self) -> random.Random:
+        return self._labels.make_generator()
 
     @functools.cached_property
     def numbers(self) -> random.Random:
-        return self._dice("random").stream()
+        return self._dice("random").make_generator()
 
     @functools.cached_property
     def entropy(self) -> random.Random:
-        return self._dice("entropy").stream()
+        return self._dice("entropy").make_generator()
 
     @functools.cached_property
     def numpy(self) -> Any:
         """A `numpy.random.RandomState`."""
-        return sys.modules[NUMPY].RandomState(self._dice("numpy").stream().getrandbits(32))
+        return sys.modules[NUMPY].RandomState(self._dice("numpy").make_generator().getrandbits(32))
 
     @functools.cached_property
-    def names(self) -> Any:
+    def temp_file_names(self) -> Any:
         """The names of temporary files: tempfile keeps one sequence through the life of the process."""
         sequence = tempfile._RandomNameSequence()  # type: ignore[attr-defined]
-        sequence._rng, sequence._rng_pid = self.labels, os.getpid()  # else it seeds one of its own
+        sequence._rng, sequence._rng_pid = self.label_random, os.getpid()  # else it seeds one of its own
         return sequence
 
 
-def chance_of(world: "Computer") -> WorldChance:
+def get_chance(world: "Computer") -> WorldChance:
     chance = world.kept.get("chance")
     if chance is None:
         chance = world.kept["chance"] = WorldChance(world)
     return cast(WorldChance, chance)
 
 
-def has_drawn(world: "Computer") -> bool:
+def has_world_drawn(world: "Computer") -> bool:
     """True if a program of the world has drawn chance of its own."""
     chance: WorldChance | None = world.kept.get("chance")
-    return chance is not None and chance.drew
+    return chance is not None and chance.has_drawn
 
 
 def urandom(size: int, /) -> bytes:
     world = here.world
-    return real_urandom(size) if world is None else chance_of(world).entropy.randbytes(size)
+    return real_urandom(size) if world is None else get_chance(world).entropy.randbytes(size)
 
 
 def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     """`random.Random.seed`: without a seed the real one asks the system."""
     world = here.world
     if a is None and world is not None:
-        a = chance_of(world).entropy.getrandbits(256)
+        a = get_chance(world).entropy.getrandbits(256)
     real_seed(self, a, version)
 
 
 def candidate_names() -> Any:
     world = here.world
-    return real_candidate_names() if world is None else chance_of(world).names
+    return real_candidate_names() if world is None else get_chance(world).temp_file_names
 
 
-def _draw_in_world(real: Callable[..., Any], stream: Callable[[WorldChance], Any]) -> Callable[..., Any]:
+def _wrap_random_method(real: Callable[..., Any], stream: Callable[[WorldChance], Any]) -> Callable[..., Any]:
     """A function that calls the same method of the world's own generator, or the real one outside."""
     name = real.__name__
 
-    def draw(*args: Any, **kwargs: Any) -> Any:
+    def draw_or_call_real(*args: Any, **kwargs: Any) -> Any:
         world = here.world
-        return (real if world is None else getattr(stream(chance_of(world)), name))(*args, **kwargs)
+        return (real if world is None else getattr(stream(get_chance(world)), name))(*args, **kwargs)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    return draw_or_call_real
 
 
-def _wrap_system_source(real: Callable[..., bytes]) -> Callable[..., bytes]:
-    """A stand-in for another source of entropy; the first argument of all is the size."""
+def _wrap_entropy_source(real: Callable[..., bytes]) -> Callable[..., bytes]:
+    """A fake for another source of entropy; the first argument of all is the size."""
 
-    def entropy(size: int, *args: Any, **kwargs: Any) -> bytes:
+    def read_entropy(size: int, *args: Any, **kwargs: Any) -> bytes:
         return real(size, *args, **kwargs) if here.world is None else urandom(size)
 
-    return entropy
+    return read_entropy
 
 
 def patches() -> Iterable[Patch]:
     for name, real in list(vars(random).items()):
         if getattr(real, "__self__", None) is random._inst:
-            yield Patch(random, name, _draw_in_world(real, lambda chance: chance.numbers), everywhere=True)
+            yield Patch(random, name, _wrap_random_method(real, lambda chance: chance.numbers), everywhere=True)
     yield Patch(random.Random, "seed", seed)
     yield Patch(tempfile, "_get_candidate_names", candidate_names)
     yield Patch(os, "urandom", urandom, everywhere=True)
     if hasattr(os, "getrandom"):
-        yield Patch(os, "getrandom", _wrap_system_source(os.getrandom), everywhere=True)
-    yield Patch(ssl, "RAND_bytes", _wrap_system_source(ssl.RAND_bytes), everywhere=True)
+        yield Patch(os, "getrandom", _wrap_entropy_source(os.getrandom), everywhere=True)
+    yield Patch(ssl, "RAND_bytes", _wrap_entropy_source(ssl.RAND_bytes), everywhere=True)
     if (numpy := sys.modules.get(NUMPY)) is not None:
         for name, real in list(vars(numpy).items()):
             if getattr(real, "__self__", None) is vars(numpy).get("_rand", numpy) or name == "seed":
-                yield Patch(numpy, name, _draw_in_world(real, lambda chance: chance.numpy), everywhere=True)
+                yield Patch(numpy, name, _wrap_random_method(real, lambda chance: chance.numpy), everywhere=True)

@@ -4,6 +4,7 @@ time_machine replaces most functions of the wall clock themselves, so every refe
 """
 
 import contextlib
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -31,22 +32,22 @@ def monotonic() -> float:
         return real_monotonic()
     machine = world.machine  # the same as `look`, at a third of the cost for most calls
     machine.looks_left -= 1
-    return machine.now if machine.looks_left > 0 else machine.look()
+    return machine.now if machine.looks_left > 0 else machine.read_clock()
 
 
 def monotonic_ns() -> int:
     world = here.world
-    return real_monotonic_ns() if world is None else round(world.machine.look() * 1e9)
+    return real_monotonic_ns() if world is None else round(world.machine.read_clock() * 1e9)
 
 
 def perf_counter() -> float:
     world = here.world
-    return real_perf_counter() if world is None else world.machine.look()
+    return real_perf_counter() if world is None else world.machine.read_clock()
 
 
 def perf_counter_ns() -> int:
     world = here.world
-    return real_perf_counter_ns() if world is None else round(world.machine.look() * 1e9)
+    return real_perf_counter_ns() if world is None else round(world.machine.read_clock() * 1e9)
 
 
 def sleep(seconds: float, /) -> None:
@@ -71,7 +72,7 @@ def asctime(*of: Any) -> str:
 
 
 def _wrap_clock(real: Callable[[int], Any], per_second: int | None) -> Callable[[int], Any]:
-    """A stand-in for `clock_gettime` or `clock_gettime_ns`."""
+    """A fake for `clock_gettime` or `clock_gettime_ns`."""
 
     def read_clock(clk_id: int, /) -> Any:
         world = here.world
@@ -79,7 +80,7 @@ def _wrap_clock(real: Callable[[int], Any], per_second: int | None) -> Callable[
             return real(clk_id)
         if clk_id not in RISING:
             raise Unsupported(f"clock {clk_id} of the real machine", "ask time.monotonic() or time.time()")
-        now = world.machine.look()
+        now = world.machine.read_clock()
         return now if per_second is None else round(now * per_second)
 
     return read_clock
@@ -89,9 +90,17 @@ def _wrap_clock(real: Callable[[int], Any], per_second: int | None) -> Callable[
 def installed() -> Iterator[None]:
     """A context that sets the wall clock of each thread: its world's, or the time without us, even if that is another
     time machine's."""
-    # Here: time_machine imports pytest where that is installed.
-    import _time_machine
-    import time_machine
+    # Here, and without pytest, which time_machine imports where it is installed, for a fixture: that takes as long as a
+    # hundred trials, and tests, which alone need it, have loaded pytest already.
+    without_pytest = {"pytest", "time_machine"}.isdisjoint(sys.modules)
+    if without_pytest:
+        sys.modules["pytest"] = None  # type: ignore[assignment]
+    try:
+        import _time_machine
+        import time_machine
+    finally:
+        if without_pytest:
+            del sys.modules["pytest"]
 
     # A test may travel already; outside of a world its time stays.
     below = time_machine.traveller_stack[-1].time_ns if time_machine.traveller_stack else _time_machine.original_time_ns

@@ -19,9 +19,9 @@ def patches() -> Iterable[Patch]:
 def installed() -> Iterator[None]:
     """A context in which the callbacks that are there now are called outside of any world."""
     # The collector may run in any thread at any allocation, so its callbacks must not see the world of that thread.
-    # Keyed by the stand-in, so that one that a program has taken away or added in the world stays as the program left
+    # Keyed by the fake, so that one that a program has taken away or added in the world stays as the program left
     # it.
-    outside = {id(stand_in := _run_outside(real)): (stand_in, real) for real in gc.callbacks}
+    outside = {id(stand_in := _wrap_outside_world(real)): (stand_in, real) for real in gc.callbacks}
     gc.callbacks[:] = [stand_in for stand_in, _ in outside.values()]
     try:
         yield
@@ -31,9 +31,9 @@ def installed() -> Iterator[None]:
         ]
 
 
-def _run_outside(real: Callable[..., Any]) -> Callable[..., Any]:
-    def called(phase: str, info: dict[str, int]) -> None:
+def _wrap_outside_world(real: Callable[..., Any]) -> Callable[..., Any]:
+    def call_outside_world(phase: str, info: dict[str, int]) -> None:
         with within(None):
             real(phase, info)
 
-    return called
+    return call_outside_world

@@ -70,6 +70,6 @@ def patches() -> Iterable[Patch]:
         yield Patch(os, "uname", uname, everywhere=True)
     yield Patch(platform, "uname", platform_uname, everywhere=True)
     yield Patch(urllib.request, "getproxies", getproxies, everywhere=True)
-    is_same = real_getproxies is real_getproxies_environment  # so on Linux: one real thing has one stand-in
+    is_same = real_getproxies is real_getproxies_environment  # so on Linux: one real thing has one fake
     stand_in = getproxies if is_same else getproxies_environment
     yield Patch(urllib.request, "getproxies_environment", stand_in, everywhere=True)

@@ -24,13 +24,13 @@ _File = tuple[int, int]
 """Device and number."""
 
 
-def _locked_files() -> dict[_File, dict[int, bool]]:
+def _get_file_locks() -> dict[_File, dict[int, bool]]:
     """The files that are locked: by which descriptors, each with True if that excludes all others."""
     assert here.world is not None
     return cast("dict[_File, dict[int, bool]]", here.world.kept.setdefault("file locks", {}))
 
 
-def _file(fd: int) -> _File:
+def _identify_file(fd: int) -> _File:
     """The file of a descriptor. Raises OSError: there is none."""
     stat = os.fstat(fd)
     # The file and not its name: two descriptors of one file exclude each other.
@@ -39,12 +39,12 @@ def _file(fd: int) -> _File:
 
 def _is_blocked(file: _File, fd: int, *, alone: bool) -> bool:
     """True if another descriptor's lock excludes this one. Locks of closed descriptors are forgotten."""
-    holders = _locked_files().setdefault(file, {})
+    holders = _get_file_locks().setdefault(file, {})
     # A copy, as closed ones are taken out.
     for descriptor in list(holders):
         try:
             # A number that is another file's by now was closed meanwhile.
-            is_open = _file(descriptor) == file
+            is_open = _identify_file(descriptor) == file
         except OSError:
             is_open = False
         if not is_open:
@@ -59,20 +59,20 @@ def flock(fd: Any, operation: int, /) -> None:
         return
     # `fcntl.flock` takes files as well as numbers.
     number = fd if isinstance(fd, int) else fd.fileno()
-    file = _file(number)
+    file = _identify_file(number)
     if operation & fcntl.LOCK_UN:
-        _locked_files().get(file, {}).pop(number, None)
+        _get_file_locks().get(file, {}).pop(number, None)
         return
     alone, delay_s = bool(operation & fcntl.LOCK_EX), FIRST_S
     while _is_blocked(file, number, alone=alone):
         if operation & fcntl.LOCK_NB:
             # A loop of tries takes no time.
-            world.machine.steps.tries.step("asks for a file's lock that is held", "times")
+            world.machine.steps.tries.count_step("asks for a file's lock that is held", "times")
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
         # Nobody says when a lock's file is closed, so it is looked at again.
         world.machine.wait("flock of a file that another thread holds", world.machine.now + delay_s)
         delay_s = min(LONGEST_S, 2 * delay_s)
-    _locked_files()[file][number] = alone
+    _get_file_locks()[file][number] = alone
 
 
 def lockf(fd: Any, cmd: int, *args: Any) -> None:

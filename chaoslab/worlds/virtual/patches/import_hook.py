@@ -26,11 +26,11 @@ class ImportHook:
         self._now = False
         self._again = False
 
-    def watch(self) -> None:
+    def install_finder(self) -> None:
         # First, or another finder would have the module before.
         sys.meta_path.insert(0, self)
 
-    def end(self) -> None:
+    def remove_finder(self) -> None:
         with self._lock:
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
@@ -45,12 +45,12 @@ class ImportHook:
             if find is not None and (spec := find(name, path, target)) is not None:
                 # Loaders of the old kind have nothing to wrap.
                 if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _Loader(spec.loader, name, self.loaded if patched else None)
+                    spec.loader = _Loader(spec.loader, name, self.patch_new_module if patched else None)
                 hooked_spec: ModuleSpec = spec
                 return hooked_spec
         return None
 
-    def loaded(self) -> None:
+    def patch_new_module(self) -> None:
         """Has the new module patched. If it loads while others are being patched, the patching thread looks once
         more."""
         with self._lock:
@@ -78,7 +78,7 @@ class _Loader:
         return getattr(self._real, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        with self._apart():
+        with self._isolate_import():
             module: ModuleType | None = self._real.create_module(spec)
         return module
 
@@ -87,12 +87,12 @@ class _Loader:
         module.__loader__ = self._real
         if module.__spec__ is not None:
             module.__spec__.loader = self._real
-        with self._apart():
+        with self._isolate_import():
             self._real.exec_module(module)
             if self._loaded is not None:
                 self._loaded()
 
-    def _apart(self) -> AbstractContextManager[None]:
+    def _isolate_import(self) -> AbstractContextManager[None]:
         if self._loaded is not None:
             return within(None)
-        return nullcontext() if here.world is None else here.world.importing(self._name)
+        return nullcontext() if here.world is None else here.world.isolate_import(self._name)

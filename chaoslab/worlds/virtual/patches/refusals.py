@@ -31,7 +31,7 @@ class RefusedNames:
     remedy: str
 
     @property
-    def otherwise(self) -> tuple[str, ...]:
+    def fallback_remedies(self) -> tuple[str, ...]:
         """The last resort, where it is not the local world, which knows no applications as services."""
         return (_BY_EXEC,) if self.remedy in (_AS_FUNCTION, _IN_THREADS) else ()
 
@@ -92,37 +92,43 @@ def patches() -> Iterable[Patch]:
         holder = sys.modules[module_name]
         # Windows lacks some of them.
         for name in filter(partial(hasattr, holder), names.split()):
-            yield Patch(holder, name, _wrap_ending(getattr(holder, name), module_name, name, ends), everywhere=True)
+            yield Patch(holder, name, _wrap_to_end_run(getattr(holder, name), module_name, name, ends), everywhere=True)
     for refusal in (*LOADED, *WHEN_LOADED):
         if module := sys.modules.get(refusal.module):
-            yield from _patch_refused(module, refusal)
+            yield from _iterate_refusal_patches(module, refusal)
 
 
-def _patch_refused(module: Any, refusal: RefusedNames) -> Iterator[Patch]:
+def _iterate_refusal_patches(module: Any, refusal: RefusedNames) -> Iterator[Patch]:
     for dotted in refusal.names.split():
         inner, _, name = dotted.rpartition(".")
         holder = getattr(module, inner, None) if inner else module
         real = getattr(holder, name, None)
         if real is not None:
-            refuse = functools.partial(_refuse, refusal.what.format(name), refusal.remedy, *refusal.otherwise)
-            stand_in = _refusing_class(real, refuse) if isinstance(real, type) else _refusing_function(real, refuse)
+            refuse = functools.partial(
+                _raise_if_in_world, refusal.what.format(name), refusal.remedy, *refusal.fallback_remedies
+            )
+            stand_in = (
+                _make_guarded_class(real, refuse) if isinstance(real, type) else _make_guarded_function(real, refuse)
+            )
             yield Patch(holder, name, stand_in, everywhere=not inner)
 
 
-def _wrap_ending(real: Callable[..., Any], module_name: str, name: str, ends: Callable[..., str]) -> Callable[..., Any]:
+def _wrap_to_end_run(
+    real: Callable[..., Any], module_name: str, name: str, ends: Callable[..., str]
+) -> Callable[..., Any]:
     @functools.wraps(real)
-    def stand_in(*args: Any, **kwargs: Any) -> Any:
+    def end_trial_or_call(*args: Any, **kwargs: Any) -> Any:
         if here.world is not None and (ending := ends(*args, **kwargs)):
             error = ProcessEnded(ending.format(f"{module_name}.{name}"))
             # A fault that ends the process is broken, and none of the program's doing.
             if error.of_a_fault:
                 raise error
             # Not raised: a program could swallow it.
-            here.world.machine.end_as(error)
-            here.world.machine.leave()
+            here.world.machine.end_run_with_error(error)
+            here.world.machine.end_turn()
         return real(*args, **kwargs)
 
-    return stand_in
+    return end_trial_or_call
 
 
 _SPARED = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
@@ -141,32 +147,32 @@ def _describe_signal(number: int, target: int | None = None) -> str:
         raise Unsupported("a signal to another process", "let it be")
     handler = signal.getsignal(number)
     # SIGINT's own handler raises KeyboardInterrupt, and the lab's handlers end the run.
-    is_handled = callable(handler) and number != signal.SIGINT and not _of_the_lab(handler)
+    is_handled = callable(handler) and number != signal.SIGINT and not _is_lab_handler(handler)
     if alone and (number in _SPARED or handler is signal.SIG_IGN or is_handled):
         return ""
     return f"{{}} with {signal.Signals(number).name}"
 
 
-def _of_the_lab(handler: Any) -> bool:
+def _is_lab_handler(handler: Any) -> bool:
     return str(getattr(handler, "__module__", "")).startswith("chaoslab.")
 
 
-def _refuse(*texts: str) -> None:
+def _raise_if_in_world(*texts: str) -> None:
     if here.world is not None:
         raise Unsupported(*texts)
 
 
-def _refusing_function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:
+def _make_guarded_function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:
     @functools.wraps(real)
-    def stand_in(*args: Any, **kwargs: Any) -> Any:
+    def refuse_or_call(*args: Any, **kwargs: Any) -> Any:
         refuse()
         return real(*args, **kwargs)
 
-    return stand_in
+    return refuse_or_call
 
 
-def _refusing_class(real: type, refuse: Callable[[], None]) -> type:
-    """A stand-in for the class that refuses to make instances, and otherwise acts like the real one."""
+def _make_guarded_class(real: type, refuse: Callable[[], None]) -> type:
+    """A fake for the class that refuses to make instances, and otherwise acts like the real one."""
 
     class Kind(type):
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:

@@ -21,31 +21,31 @@ LATER = ("anyio._backends._asyncio",)
 real_asyncio_future, real_asyncio_task = asyncio.Future, asyncio.Task
 
 
-def numbered(real: Callable[..., None]) -> Callable[..., None]:
+def wrap_init_numbering(real: Callable[..., None]) -> Callable[..., None]:
     """The initializer, extended to number the object."""
 
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init_and_number(self: Any, *args: Any, **kwargs: Any) -> None:
         world = here.world
         if world is not None:
-            world.machine.number(self)
+            world.machine.number_object(self)
         real(self, *args, **kwargs)
 
-    return init
+    return init_and_number
 
 
-def hashed(self: Any) -> int:
+def hash_by_number(self: Any) -> int:
     world = here.world
     # 0 is no number, as counters begin at 1.
-    return object.__hash__(self) if world is None else world.machine.number_of(self) or object.__hash__(self)
+    return object.__hash__(self) if world is None else world.machine.get_object_number(self) or object.__hash__(self)
 
 
-def _either(real: type, make: Callable[..., Any]) -> type:
-    """A stand-in for the class whose call in a world uses `make`. Its subclasses are subclasses of the real class."""
+def _make_stand_in_class(real: type, make: Callable[..., Any]) -> type:
+    """A fake for the class whose call in a world uses `make`. Its subclasses are subclasses of the real class."""
 
     class Kind(type):
         def __new__(cls, name: str, bases: tuple[type, ...], names: dict[str, Any], **kwargs: Any) -> Any:
             if not bases:
-                # The stand-in itself has no bases.
+                # The fake itself has no bases.
                 return super().__new__(cls, name, bases, names)
             # A program's own class derives from the real one, and stays what it was.
             bases = tuple(real if base is stand_in else base for base in bases)
@@ -59,7 +59,7 @@ def _either(real: type, make: Callable[..., Any]) -> type:
             return isinstance(instance, real)
 
         def __subclasscheck__(cls, kind: type) -> bool:
-            return issubclass(getattr(kind, "__mro__", (kind,))[0], real)  # of a stand-in: the real one
+            return issubclass(getattr(kind, "__mro__", (kind,))[0], real)  # of a fake: the real one
 
         def __getattribute__(cls, name: str) -> Any:
             # Whatever is asked of the class is the real one's.
@@ -69,7 +69,7 @@ def _either(real: type, make: Callable[..., Any]) -> type:
     return stand_in  # type: ignore[no-any-return]
 
 
-def _task(coro: Any, *, name: Any = None, **kwargs: Any) -> Any:
+def _create_numbered_task(coro: Any, *, name: Any = None, **kwargs: Any) -> Any:
     """A task with its loop's number, since asyncio numbers tasks over the life of the process."""
     loop = kwargs.get("loop") or asyncio.get_event_loop()
     if name is None and isinstance(loop, _loop.VirtualLoop):
@@ -81,7 +81,7 @@ def patches() -> Iterable[Patch]:
     # anyio's scopes are kept in sets when they are cancelled.
     scopes = (getattr(sys.modules.get(name), "CancelScope", None) for name in LATER)
     for kind in filter(None, (Future, _GatheringFuture, *scopes)):
-        yield Patch(kind, "__init__", numbered(kind.__init__))
-        yield Patch(kind, "__hash__", hashed)
-    yield Patch(asyncio, "Future", _either(real_asyncio_future, _loop.Future), everywhere=True)
-    yield Patch(asyncio, "Task", _either(real_asyncio_task, _task), everywhere=True)
+        yield Patch(kind, "__init__", wrap_init_numbering(kind.__init__))
+        yield Patch(kind, "__hash__", hash_by_number)
+    yield Patch(asyncio, "Future", _make_stand_in_class(real_asyncio_future, _loop.Future), everywhere=True)
+    yield Patch(asyncio, "Task", _make_stand_in_class(real_asyncio_task, _create_numbered_task), everywhere=True)

@@ -1,4 +1,4 @@
-"""Stand-ins for sockets, name lookups and `select`, and for the event loops that use them."""
+"""Fakes for sockets, name lookups and `select`, and for the event loops that use them."""
 
 import asyncio
 import select
@@ -39,13 +39,13 @@ class Socket(metaclass=_Kind):
 
 def getaddrinfo(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
     world = find_world()
-    return real_getaddrinfo(host, port, *args, **kwargs) if world is None else world.resolve(host, port)
+    return real_getaddrinfo(host, port, *args, **kwargs) if world is None else world.resolve_host(host, port)
 
 
 # Of one address: a host has exactly one here.
 def gethostbyname(host: str) -> str:
     world = find_world()
-    return real_gethostbyname(host) if world is None else str(world.resolve(host, 0)[0][4][0])
+    return real_gethostbyname(host) if world is None else str(world.resolve_host(host, 0)[0][4][0])
 
 
 def gethostbyname_ex(host: str) -> tuple[str, list[str], list[str]]:
@@ -132,10 +132,10 @@ def select_(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) ->
 
 def new_event_loop() -> Any:
     world = find_world()
-    return real_new_event_loop() if world is None else world.loop()
+    return real_new_event_loop() if world is None else world.create_loop()
 
 
-def selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
+def init_selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
     """`asyncio.SelectorEventLoop()`, made by hand or by the policy: in a world it makes a loop of the world."""
     world, kind = find_world(), type(self)
     if world is None:
@@ -162,4 +162,4 @@ def patches() -> Iterable[Patch]:
     yield Patch(select, "poll", poll, everywhere=True)
     yield Patch(select, "select", select_, everywhere=True)
     yield Patch(asyncio, "new_event_loop", new_event_loop, everywhere=True)
-    yield Patch(asyncio.SelectorEventLoop, "__init__", selector_loop)
+    yield Patch(asyncio.SelectorEventLoop, "__init__", init_selector_loop)

@@ -16,7 +16,7 @@ from typing import Any
 
 from greenlet import GreenletExit, getcurrent
 
-from chaoslab.base.boundary import let_through
+from chaoslab.base.boundary import reraise_unless_foreign
 from chaoslab.worlds.virtual.machine._locks import Lock, ReLock, SimpleQueue
 from chaoslab.worlds.virtual.machine.context import Unsupported, here
 from chaoslab.worlds.virtual.machine.machine import VirtualThread
@@ -29,8 +29,8 @@ real_counter = _threading._counter
 real_make_invoke_excepthook = _threading._make_invoke_excepthook
 
 
-def rlock(*args: Any, **kwargs: Any) -> Any:
-    return real_rlock(*args, **kwargs) if here.world is None else ReLock.over(_real_allocate())
+def make_rlock(*args: Any, **kwargs: Any) -> Any:
+    return real_rlock(*args, **kwargs) if here.world is None else ReLock.wrap_real(_real_allocate())
 
 
 _real_allocate = _thread.allocate_lock
@@ -47,7 +47,7 @@ def get_native_id() -> int:
     return strand.number if type(strand) is VirtualThread and not strand.first else real_native_id()
 
 
-def counter() -> int:
+def next_thread_number() -> int:
     """The N of "Thread-N"."""
     world = here.world
     return int(real_counter()) if world is None else next(world.machine.thread_names)
@@ -70,58 +70,58 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
     covered."""
     invoke = real_make_invoke_excepthook()
 
-    def unless_ended(thread: threading.Thread) -> None:
+    def report_unless_ended(thread: threading.Thread) -> None:
         if sys.exc_info()[0] not in _ENDED:
             invoke(thread)
 
-    return unless_ended
+    return report_unless_ended
 
 
 # Starting.
 
 
-def _start(
+def _start_machine_thread(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], on_end: Callable[[], None]
 ) -> VirtualThread:
     """Starts a thread of the machine. `function` is usually the `_bootstrap` of a `Thread`, which lets no exception
     pass."""
     thread: Any = getattr(function, "__self__", None)
 
-    def ended() -> None:
+    def clean_up_thread() -> None:
         on_end()
         # Ended before it began, it would stay among those that are starting.
         if isinstance(thread, threading.Thread):
             _threading._limbo.pop(thread, None)
             _threading._dangling.discard(thread)
-            pools.forget(thread)
+            pools.forget_worker(thread)
 
-    def work() -> None:
+    def run_function() -> None:
         try:
             function(*args, **kwargs)
         except SystemExit:
             pass
         except BaseException as error:  # noqa: BLE001 - as in reality, a bare thread's error is shown and ends only that thread
-            let_through(error)
+            reraise_unless_foreign(error)
             if not (isinstance(thread, threading.Thread) and isinstance(error.__context__, _ENDED)):
                 sys.excepthook(*sys.exc_info())  # else it was ended before it had begun: `Thread` misses its number
 
     assert here.world is not None
     name = thread.name if isinstance(thread, threading.Thread) else getattr(function, "__qualname__", "a thread")
-    return here.world.machine.start(work, name=name, over=ended)
+    return here.world.machine.start_thread(run_function, name=name, over=clean_up_thread)
 
 
 def start_new_thread(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> int:
     """`_thread.start_new_thread`, which `Thread.start` uses before Python 3.13."""
     if here.world is None:
         return _real_start(function, args, kwargs or {})
-    strand = _start(function, args, kwargs or {}, lambda: _free(strand))
+    strand = _start_machine_thread(function, args, kwargs or {}, lambda: _release_sentinel(strand))
     return strand.number
 
 
 _real_start = _thread.start_new_thread
 
 
-def _free(strand: VirtualThread) -> None:
+def _release_sentinel(strand: VirtualThread) -> None:
     sentinel, strand.sentinel = strand.sentinel, None
     if sentinel is None:
         return
@@ -146,7 +146,7 @@ def set_sentinel() -> Any:
 _real_sentinel: Any = getattr(_threading, "_set_sentinel", None)
 
 
-class Handle:
+class ThreadHandle:
     """The handle through which `Thread` knows its thread from Python 3.13 on."""
 
     def __init__(self, ident: int = 0) -> None:
@@ -172,25 +172,25 @@ class Handle:
             self._running.release()
 
 
-def thread_handle() -> Any:
-    return _real_handle() if here.world is None else Handle()
+def create_thread_handle() -> Any:
+    return _real_handle() if here.world is None else ThreadHandle()
 
 
 def make_thread_handle(ident: int) -> Any:
-    return _real_make_handle(ident) if here.world is None else Handle(ident)
+    return _real_make_handle(ident) if here.world is None else ThreadHandle(ident)
 
 
 def start_joinable_thread(function: Callable[[], Any], handle: Any = None, daemon: bool = True) -> Any:
     if here.world is None:
         return _real_start_joinable(function, handle=handle, daemon=daemon)
-    if not isinstance(handle, Handle):
+    if not isinstance(handle, ThreadHandle):
         # From a bare call, which has no handle of its own.
-        handle = Handle()
+        handle = ThreadHandle()
         thread: Any = getattr(function, "__self__", None)
         if isinstance(thread, threading.Thread):  # made before the world, started in it
             vars(thread)["_handle"] = handle
     handle.begin()
-    handle.ident = _start(function, (), {}, handle._set_done).number
+    handle.ident = _start_machine_thread(function, (), {}, handle._set_done).number
     return handle
 
 
@@ -205,16 +205,16 @@ def allocate_lock() -> Any:
 
 _one_lock: bool = threading.Lock is _real_allocate
 """From Python 3.13 on `threading.Lock` is a class, and the function that makes a lock is another object. Each needs a
-stand-in of its own, or nobody could tell afterwards which of both a stand-in stands for."""
+fake of its own, or nobody could tell afterwards which of both a fake stands for."""
 
 
 def patches() -> Iterable[Patch]:
     yield Patch(threading, "Lock", Lock, everywhere=True)
     yield Patch(threading, "_allocate_lock", Lock if _one_lock else allocate_lock, everywhere=True)
-    yield Patch(threading, "RLock", rlock, everywhere=True)
+    yield Patch(threading, "RLock", make_rlock, everywhere=True)
     yield Patch(threading, "get_ident", get_ident, everywhere=True)
     yield Patch(threading, "get_native_id", get_native_id, everywhere=True)
-    yield Patch(threading, "_counter", counter)
+    yield Patch(threading, "_counter", next_thread_number)
     yield Patch(threading, "_make_invoke_excepthook", make_invoke_excepthook)
     yield Patch(_thread, "interrupt_main", interrupt_main, everywhere=True)
     yield Patch(_thread, "start_new_thread", start_new_thread, everywhere=True)
@@ -223,7 +223,7 @@ def patches() -> Iterable[Patch]:
         yield Patch(threading, "_set_sentinel", set_sentinel)
     else:
         yield Patch(threading, "_start_joinable_thread", start_joinable_thread, everywhere=True)
-        yield Patch(threading, "_ThreadHandle", thread_handle)
+        yield Patch(threading, "_ThreadHandle", create_thread_handle)
         yield Patch(threading, "_make_thread_handle", make_thread_handle)
     yield Patch(queue, "SimpleQueue", SimpleQueue, everywhere=True)
     yield from pools.patches()
