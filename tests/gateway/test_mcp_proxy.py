@@ -451,10 +451,12 @@ def test_nothing_of_a_server_outlives_the_proxy_and_its_verdict_is_written(
         proxy.stdin.write(json.dumps(ASKED).encode() + b"\n")
         proxy.stdin.flush()
         answer = json.loads(proxy.stdout.readline())
+        pids = [int(number) for number in answer["result"]["content"][0]["text"].split()]
         if end is not None:
             proxy.send_signal(end)
+            # Before the client leaves, since the server may be ended for that first where the signal is slow.
+            eventually(lambda: all(map(is_gone, pids)))
         _, told = proxy.communicate(timeout=30)
-    pids = [int(number) for number in answer["result"]["content"][0]["text"].split()]
     eventually(lambda: all(map(is_gone, pids)))
     if end != signal.SIGKILL:
         assert b"chaoslab: correct" in told
