@@ -927,6 +927,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: trial_of(facts=[3]), TypeError,
      "facts has 3 in it: it should be a text, as in '30', or a list of spellings"),
     (lambda: trial_of(twin="yes"), TypeError, "twin is 'yes': it should be True, False or None"),
+    (lambda: trial_of(resumes=3), ValueError, "resumes=3 is how often resume_with goes on: give resume_with="),
     (lambda: trial_of(logs=3), TypeError, "logs is 3: it should be a folder, as in 'logs'"),
     (lambda: trial_of(logs=""), ValueError, "logs is '': it should be a folder, as in 'logs'"),
     (lambda: trial_of(logs="a\0b"), ValueError, "logs is 'a\\x00b': it should be a folder, as in 'logs'"),

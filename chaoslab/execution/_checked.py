@@ -169,6 +169,8 @@ def build_agent_spec(arguments: RunArguments) -> tuple[AgentSpec, bool, Path | N
     if isinstance(prompt, Conversation):
         turns, prompt_text = prompt.turn_count_max, repr(prompt)
         deadline_s += prompt.total_wait_s
+    if arguments.resume_with is None and arguments.resumes > 1:
+        raise ValueError(f"resumes={arguments.resumes} is how often resume_with goes on: give resume_with=, too")
     if arguments.resume_with is not None:
         check_agent(arguments.resume_with, "resume_with")
         if world != "virtual" and not isinstance(arguments.agent, ProcessAgent):
