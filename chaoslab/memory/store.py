@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -379,9 +380,9 @@ class Memory:
             ]
         relations = [*find_fault_relations(newest)]
         _insert_rows(db, "relations", relations)
-        for subject, target, fault, other_target, failed, count, *_ in relations:
+        for subject, target, fault, other_target, failed, total, *_ in relations:
             lesson = (
-                f"with {fault} at {target}, calls of {other_target} failed in {failed} of {count} trials, "
+                f"with {fault} at {target}, calls of {other_target} failed in {failed} of {total} trials, "
                 f"not in their twins"
             )
             lessons.append((subject, target, lesson))
@@ -481,8 +482,8 @@ def _read_columns(db: sqlite3.Connection) -> set[tuple[str, str]]:
 
 def _pick_free_path(path: Path) -> Path:
     """The path, or with a number behind it if that is taken: an older copy is never written over."""
-    names = (path, *(path.with_name(f"{path.name}.{number}") for number in range(2, 10**6)))
-    return next(candidate for candidate in names if not candidate.exists())
+    numbered = (path.with_name(f"{path.name}.{number}") for number in count(2))
+    return next(candidate for candidate in chain((path,), numbered) if not candidate.exists())
 
 
 def _absolute_path(folder: Path) -> str:
