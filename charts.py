@@ -17,5 +17,5 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         code = get_interrupt_exit_code()
     except ModuleNotFoundError as error:
-        code = print_error(extras.explain_missing_core(error))
+        code = print_error(extras.make_missing_core_error(error))
     sys.exit(code)

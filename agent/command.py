@@ -250,7 +250,7 @@ async def _wait_for_pending_lanes(control: ControlDatabase, run: str, clock: Clo
     while control.list_pending_calls([run]):
         if clock.monotonic() - began_s > MENDING_S:
             raise LabDown("the proxy manager has not said what became of the last lane")
-        await clock.asleep(0.005)
+        await clock.sleep_async(0.005)
     state, error = control.get_run_state(run)
     if state != "ready":
         raise LabDown(error or "the manager has forgotten the run")
@@ -270,7 +270,7 @@ async def _open_lanes(
     while (health := await healthy()).trouble or health.recovering:
         if clock.monotonic() - began_s > READY_S:
             raise LabDown(health.trouble or "Toxiproxy does not come back")
-        await clock.asleep(0.1)
+        await clock.sleep_async(0.1)
     control.request_run_setup(
         run.name, plan=plan, targets={name: assembly.parse_host_port(t.url) for name, t in targets.items()}
     )
@@ -280,7 +280,7 @@ async def _open_lanes(
                 raise LabDown(state_and_reason[1] or "the manager has forgotten the run")
             if clock.monotonic() - began_s > READY_S:
                 raise LabDown((await healthy()).trouble or "the proxy manager does not make the run's lanes")
-            await clock.asleep(0.005)
+            await clock.sleep_async(0.005)
     except BaseException:
         with contextlib.suppress(sqlite3.Error):  # an abandoned request would get lanes without an agent
             control.end_run(run.name)

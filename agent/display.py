@@ -25,14 +25,14 @@ class PlainDisplay:
             try:
                 while True:
                     watched.add_records(follower.read_new_records())
-                    self._print_ended(watched)
+                    self._print_ended_trials(watched)
                     await asyncio.sleep(interval_s)
             finally:
                 # The lines that came since the last look.
                 watched.add_records(follower.read_new_records())
-                self._print_ended(watched, all_of_them=True)
+                self._print_ended_trials(watched, all_of_them=True)
 
-    def _print_ended(self, watched: LiveRun, *, all_of_them: bool = False) -> None:
+    def _print_ended_trials(self, watched: LiveRun, *, all_of_them: bool = False) -> None:
         for line in watched.describe_ended_trials(all_of_them=all_of_them):
             try:
                 print(line, flush=True)

@@ -101,7 +101,7 @@ class Session:
         """Does what is asked of the run before its next trial: it waits, ends as by Ctrl-C, takes other chances, or
         switches faults off or on."""
         while (wanted_steering := RunSteering.read(self.run_of.folder)).hold and not wanted_steering.stop:
-            await self.clock.asleep(LOOK_S)
+            await self.clock.sleep_async(LOOK_S)
         if wanted_steering.stop:
             raise asyncio.CancelledError
         changed = {
@@ -182,7 +182,7 @@ class Session:
         state["messages"].pop()
         while (message := talk.advance_turn()) is not None:
             if talk.wait_s:
-                await self.clock.asleep(talk.wait_s)
+                await self.clock.sleep_async(talk.wait_s)
             talk.begin_turn(message)
             outcome = await self._run_prompt_with_retries(
                 {"messages": [*state["messages"], ("user", message)]}, trial, episode
@@ -283,7 +283,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 - any error of an agent fails its prompt, not the run
             outcome = _Outcome("", _classify_error(error), _describe_error(error)[:500])
             if outcome.error_type == "model" and episode.stopped_by is not None:
-                outcome = _Outcome("", BUDGET, f"stopped by {episode.stopped_by.named(setting=True)}")
+                outcome = _Outcome("", BUDGET, f"stopped by {episode.stopped_by.describe_passed_limit(setting=True)}")
         # A framework may have swallowed one of these; the run ends even so.
         for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
             if down is not None:

@@ -141,7 +141,7 @@ class Toolbox:
             self._log_event(
                 trial, events.Retry(at=make_attempt_ref(attempt), tool=tool.name, wait_s=wait_s, reason=outcome.text)
             )
-            await self.clock.asleep(wait_s)
+            await self.clock.sleep_async(wait_s)
         # A refusal would be the same around the proxy.
         if not outcome.ok and outcome.again and resilience["fallback"] == "direct":
             attempt = request.count_attempt()
@@ -194,7 +194,7 @@ class Toolbox:
         """The tool's HTTP request, with the service's key at its place."""
         # What the model filled in is quoted; the rest of the path is the service's own.
         path = "/".join(
-            _quote_segment(fill_template(segment, arguments)) if segment.startswith("$") else segment
+            _quote_path_segment(fill_template(segment, arguments)) if segment.startswith("$") else segment
             for segment in tool.path.split("/")
         )
         query = dict(fill_template(tool.query, arguments))
@@ -258,7 +258,7 @@ def _reply_to_text(reply: Reply) -> str:
     return text.encode(errors="replace").decode()  # a lone surrogate cannot go on to the model
 
 
-def _quote_segment(segment: Any) -> str:
+def _quote_path_segment(segment: Any) -> str:
     from urllib.parse import quote
 
     return quote(str(segment), safe="")

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import chaoslab as lab
 from chaoslab.analysis.measures.intervals import compute_pooled_rate, rate_lower_bound
-from chaoslab.analysis.verdict.standing import Standing, standing_of_outcome
+from chaoslab.analysis.verdict.standing import Standing, get_outcome_standing
 from chaoslab.cli import main as main_of_lab
 from chaoslab.scenarios.bisecting import bisect_commits
 from chaoslab.scenarios.comparing import compare_sides
@@ -270,7 +270,7 @@ def error_of(call: Callable[[], str]) -> str:
 def fails(agent: Agent, *faults: lab.Injection) -> bool:
     """One trial, by brute force."""
     outcome = lab.run(agent, "Pay.", **GIVEN, faults=faults, anyway=True).outcome
-    return standing_of_outcome(str(outcome)) is Standing.BAD
+    return get_outcome_standing(str(outcome)) is Standing.BAD
 
 
 def of_map() -> Iterator[Row]:
@@ -293,11 +293,11 @@ def of_map() -> Iterator[Row]:
                 missed += {*one.targets, *other.targets} not in seen
         for budget in BUDGETS:
             part = lab.explore(agent, "Pay.", **GIVEN, tries=FAULTS, trials=budget).map
-            for site in part.whole_calls:
+            for site in part.fully_tried_calls:
                 calls += 1
                 truth = any(failed[injection.name + str(row)] for row, injection, _ in tried
-                            if row.site == site and (part.lasts or not row.lasts))  # fmt: skip
-                wrong += (site in part.single_points) != truth
+                            if row.site == site and (part.has_tried_lasting_faults or not row.lasts))  # fmt: skip
+                wrong += (site in part.single_points_of_failure) != truth
     of = f"{AGENTS} agents of random rules"
     yield f"cells that brute force finds otherwise, of {cells}, {of}", FUNCTION, "0", str(otherwise), not otherwise
     text = f"pairs that fail by brute force, of {pairs}, where no pair at these calls was seen to, {of}"

@@ -238,7 +238,7 @@ def of_pairs() -> Iterator[Row]:
             found = lab.explore(agent, "go", tools=tools, reads=reads, seed=1, tries=["exception"], trials=hit[0],
                                 by=["singles", "born", "pairs"])  # fmt: skip
         (*_, harm) = [None, *(each for each in found.failures if each.outcome == "harm")]
-        if harm is not None and {name for name, _ in harm.variation.hit_requests_and_moments} == planted:
+        if harm is not None and {name for name, _ in harm.variation.targeted_requests_and_moments} == planted:
             took.append(hit[0] + harm.reruns)
     draws = sorted(
         next(n for n in range(1, 10_000) if {*dice.sample(range(CALLS), 2)} == {0, 1})
@@ -336,7 +336,7 @@ def of_scenarios() -> Iterator[Row]:
             for failure in shrunk[:1]:
                 number = RERUNS // len(files) + 1
                 lines = {
-                    hash_value([str(each) for each in trial._result.kept])
+                    hash_value([str(each) for each in trial._result.buffered_events])
                     for _, trial in made.session.run_variations([failure.variation] * number)
                 }
                 same, different = same + number, different + len(lines) - 1

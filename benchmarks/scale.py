@@ -179,7 +179,10 @@ def of_report(count: int) -> Iterator[Row]:
         done = list(trials(count, 1, logs=folder))
         started = History.read(Path(folder) / "latest").find_first_event(RunStarted)
     kept = [
-        each._result.kept if str(each.outcome) == "harm" else summarize_trial_events(each._result.kept) for each in done
+        each._result.buffered_events
+        if str(each.outcome) == "harm"
+        else summarize_trial_events(each._result.buffered_events)
+        for each in done
     ]
     with TemporaryDirectory() as folder:
         with RunWriter(Path(folder), done[0].history.run_name, started.now) as book:

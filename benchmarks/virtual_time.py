@@ -57,7 +57,7 @@ class Instant:
 
     def sleep(self, delay_s: float) -> None: ...
 
-    async def asleep(self, delay_s: float) -> None: ...
+    async def sleep_async(self, delay_s: float) -> None: ...
 
 
 def _key(request: httpx.Request) -> str:
@@ -233,7 +233,7 @@ def main() -> None:
         took.append((virtual, mock_turn(mocked, numbers, answers)))
         done += outcomes
     trials = len(done)
-    calls, lines = sum(count for _, count in answers) / trials, sum(len(each.kept) for each in done) / trials
+    calls, lines = sum(count for _, count in answers) / trials, sum(len(each.buffered_events) for each in done) / trials
     met = sum(each.witnessed for each in done) / trials
     length = sum(each.seconds for each in done) / trials
     ratios = sorted(virtual / mock for virtual, mock in took)

@@ -80,7 +80,7 @@ class _Service:
     def _refuse_foreign_page(self) -> Response | None:
         """The refusal of a web page's request."""
         why = find_refusal_reason(request.headers.get("Host"), request.headers.get("Origin"))
-        return self._make_response(self._desk.wording(403, why), 403) if why else None
+        return self._make_response(self._desk.make_error_body(403, why), 403) if why else None
 
     def _answer_request(self, route: Route, parts: dict[str, str]) -> Worked:
         # `multi`: a field that comes twice is another request than one that comes once.
@@ -88,11 +88,13 @@ class _Service:
         try:
             trial = TrialId.parse(request.headers.get("X-Trial"))
         except ValueError as error:
-            raise Refusal(400, desk.wording(400, str(error))) from None
+            raise Refusal(400, desk.make_error_body(400, str(error))) from None
         # Printable, as it goes into the log and back into a header.
         if key is not None and not (0 < len(key) <= KEY_MAX and key.isprintable()):
-            raise Refusal(400, desk.wording(400, f"Idempotency-Key must be 1 to {KEY_MAX} printable characters"))
-        body = _parse_body(request.get_data(), desk.wording)
+            raise Refusal(
+                400, desk.make_error_body(400, f"Idempotency-Key must be 1 to {KEY_MAX} printable characters")
+            )
+        body = _parse_body(request.get_data(), desk.make_error_body)
         # Sorted, as the order of a query's fields means nothing.
         spelt = canonical([request.method, request.path, sorted(query), body])
         fingerprint = hashlib.blake2b(spelt.encode("utf-8", "replace"), digest_size=16).hexdigest()
@@ -112,10 +114,10 @@ class _Service:
             self._ledger.log_warnings_once(desk.warnings, trial)
             return self._ledger.answer_once(trial, key, fingerprint, route.tool, run_route_function)
         except LookupError as error:
-            raise Refusal(400, desk.wording(400, f"X-Trial: {error.args[0]}")) from None
+            raise Refusal(400, desk.make_error_body(400, f"X-Trial: {error.args[0]}")) from None
         except Mismatch:
             text = "this Idempotency-Key was used for another request"
-            raise Refusal(422, desk.wording(422, text)) from None
+            raise Refusal(422, desk.make_error_body(422, text)) from None
 
     def _make_response(self, body: Any, status: int, headers: dict[str, str] | None = None) -> Response:
         return _to_response(_encode_tool_answer(Answer(body, status, headers or {}), self._desk.service))
@@ -123,7 +125,9 @@ class _Service:
     def _answer_internal_error(self, headers: dict[str, str]) -> Response:
         # The service's own words for 500, so that a crash looks like one of the real thing.
         known = self._desk.service.errors.get(500)
-        return self._make_response(known.body if known else self._desk.wording(500, "internal error"), 500, headers)
+        return self._make_response(
+            known.body if known else self._desk.make_error_body(500, "internal error"), 500, headers
+        )
 
     def _answer_refusal(self, refusal: Refusal) -> Response:
         return _to_response(_encode_tool_answer(refusal.answer, self._desk.service))
@@ -138,7 +142,7 @@ class _Service:
             text = f"{request.method[:20]} is not answered at {request.path[:100]}, only {headers['Allow']}"
         elif isinstance(error, RequestEntityTooLarge):
             text = TOO_LARGE
-        return self._make_response(self._desk.wording(status, text), status, headers)
+        return self._make_response(self._desk.make_error_body(status, text), status, headers)
 
     def _answer_unlogged_effect(self, error: Unwritten) -> Response:
         """Fails an effect that could not be logged, and so was not done. No plan has such a fault: the run must not go
@@ -161,7 +165,7 @@ class _Service:
         return self._answer_internal_error({})
 
 
-def _parse_body(data: bytes, wording: Callable[[int, str], Any]) -> dict[str, Any]:
+def _parse_body(data: bytes, make_error_body: Callable[[int, str], Any]) -> dict[str, Any]:
     """The request's JSON object; an absent body is an empty one. Text that UTF-8 cannot encode is refused here."""
     if not data.strip():
         return {}
@@ -171,11 +175,11 @@ def _parse_body(data: bytes, wording: Callable[[int, str], Any]) -> dict[str, An
         # Spelled once here, so that half a surrogate pair is refused now and not when the answer is written.
         canonical(body).encode()
     except json.JSONDecodeError as error:
-        raise Refusal(400, wording(400, f"the body is not valid JSON: {error}")) from None
+        raise Refusal(400, make_error_body(400, f"the body is not valid JSON: {error}")) from None
     except (ValueError, RecursionError):
-        raise Refusal(400, wording(400, "the body is not valid JSON")) from None
+        raise Refusal(400, make_error_body(400, "the body is not valid JSON")) from None
     if not isinstance(body, dict):
-        raise Refusal(400, wording(400, "the body must be a JSON object"))
+        raise Refusal(400, make_error_body(400, "the body must be a JSON object"))
     return body
 
 

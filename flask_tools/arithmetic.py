@@ -96,7 +96,7 @@ class _ExpressionParser:
     def _next_token(self) -> _Token:
         return self._tokens[self._at]
 
-    def _take_sign(self, *texts: str) -> _Token | None:
+    def _consume_sign_if_next(self, *texts: str) -> _Token | None:
         token = self._next_token
         if token.kind != "sign" or token.text not in texts:
             return None
@@ -110,13 +110,13 @@ class _ExpressionParser:
 
     def _parse_sum(self) -> Number:
         value = self._parse_product()
-        while sign := self._take_sign("+", "-"):
+        while sign := self._consume_sign_if_next("+", "-"):
             value = _apply_operator(sign, value, self._parse_product())
         return value
 
     def _parse_product(self) -> Number:
         value = self._parse_unary()
-        while sign := self._take_sign("*", "/", "//", "%"):
+        while sign := self._consume_sign_if_next("*", "/", "//", "%"):
             value = _apply_operator(sign, value, self._parse_unary())
         return value
 
@@ -124,7 +124,7 @@ class _ExpressionParser:
         self._depth += 1
         if self._depth > NESTING_MAX:
             raise Wrong("too_deep", f"nested deeper than {NESTING_MAX}", self._next_token.position)
-        sign = self._take_sign("+", "-")
+        sign = self._consume_sign_if_next("+", "-")
         # A sign binds less than a power: -2^2 is -4.
         if sign is None:
             value = self._parse_power()
@@ -136,7 +136,7 @@ class _ExpressionParser:
 
     def _parse_power(self) -> Number:
         base = self._parse_atom()
-        sign = self._take_sign("**")
+        sign = self._consume_sign_if_next("**")
         # The right side may have a sign, and powers go from right to left.
         return base if sign is None else _apply_operator(sign, base, self._parse_unary())
 
@@ -165,10 +165,10 @@ class _ExpressionParser:
             return CONSTANTS[name]
         if name not in FUNCTIONS:
             raise Wrong("unknown_name", f"unknown name {token.text[:40]!r}", token.position)
-        if self._take_sign("(") is None:
+        if self._consume_sign_if_next("(") is None:
             raise Wrong("syntax", f"{name} needs its arguments in brackets", self._next_token.position)
         arguments = [self._parse_sum()]
-        while self._take_sign(","):
+        while self._consume_sign_if_next(","):
             arguments.append(self._parse_sum())
         self._expect_close_bracket()
         low, high, function = FUNCTIONS[name]
@@ -177,7 +177,7 @@ class _ExpressionParser:
         return _compute_guarded(token, lambda: function(*arguments))
 
     def _expect_close_bracket(self) -> None:
-        if self._take_sign(")") is None:
+        if self._consume_sign_if_next(")") is None:
             raise self._make_syntax_error()
 
 

@@ -9,7 +9,7 @@ from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceR
 KINDS = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_long", 422: "reused_key"}
 
 
-def wording(status: int, message: str) -> Any:
+def make_error_body(status: int, message: str) -> Any:
     return {"error": {"type": KINDS.get(status, "internal"), "message": message}}
 
 
@@ -53,7 +53,7 @@ def _calculate(ask: ServiceRequest) -> Answer:
     expression = ask.body.get("expression")
     if not isinstance(expression, str):
         what = "expression is missing" if expression is None else "expression must be a string"
-        raise Refusal(400, wording(400, what))
+        raise Refusal(400, make_error_body(400, what))
     try:
         value = calculate(expression)
     except Wrong as wrong:

@@ -36,14 +36,14 @@ _REASONS = {
 }  # fmt: skip
 
 
-def wording(status: int, message: str, reason: str = "") -> Any:
+def make_error_body(status: int, message: str, reason: str = "") -> Any:
     reason = reason or _REASONS.get(status, "backendError")
     error = {"domain": "global", "reason": reason, "message": message}
     return {"error": {"errors": [error], "code": status, "message": message}}
 
 
 def _make_refusal(status: int, message: str, reason: str = "") -> Refusal:
-    return Refusal(status, wording(status, message, reason))
+    return Refusal(status, make_error_body(status, message, reason))
 
 
 def _make_text_schema(description: str) -> dict[str, str]:
@@ -106,11 +106,11 @@ SERVICE = ServiceSpec(
         ),
     ),
     errors={
-        401: ErrorReply(401, wording(401, "Invalid Credentials")),
-        404: ErrorReply(404, wording(404, "Not Found")),
-        429: ErrorReply(429, wording(429, "Rate Limit Exceeded"), {"Retry-After": "1"}),
-        500: ErrorReply(500, wording(500, "Backend Error")),
-        503: ErrorReply(503, wording(503, "The service is currently unavailable.")),
+        401: ErrorReply(401, make_error_body(401, "Invalid Credentials")),
+        404: ErrorReply(404, make_error_body(404, "Not Found")),
+        429: ErrorReply(429, make_error_body(429, "Rate Limit Exceeded"), {"Retry-After": "1"}),
+        500: ErrorReply(500, make_error_body(500, "Backend Error")),
+        503: ErrorReply(503, make_error_body(503, "The service is currently unavailable.")),
     },
     auth={"in": "header", "name": "Authorization", "prefix": "Bearer "},
 )

@@ -97,7 +97,7 @@ class RunStore(Protocol):
     def open_run(self, name: str, writer: str) -> tuple[Run, Log]:
         """Raises LookupError if there is no such run, Unwritten if its log cannot be opened."""
 
-    def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:
+    def lock_run_log(self, log: Log) -> AbstractContextManager[BinaryIO]:
         """A context with the log so far, while nobody else works on the run."""
 
 
@@ -119,7 +119,7 @@ class FolderRunStore:
             place = error.filename or self.logs / name
             raise Unwritten(f"{place} cannot be written ({error.strerror or error})") from error
 
-    def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:
+    def lock_run_log(self, log: Log) -> AbstractContextManager[BinaryIO]:
         return _lock_log_file(log.path)
 
 
@@ -133,7 +133,7 @@ class SingleRunStore:
     def open_run(self, name: str, writer: str) -> tuple[Run, Log]:  # noqa: ARG002
         return self.run, self.log
 
-    def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:  # noqa: ARG002
+    def lock_run_log(self, log: Log) -> AbstractContextManager[BinaryIO]:  # noqa: ARG002
         return io.BytesIO()
 
 
@@ -169,7 +169,7 @@ class Ledger:
         returned. Raises LookupError: the trial's run does not exist. Mismatch: the id belongs to another request.
         Unwritten: the effect could not be logged, so it has not happened."""
         # The file's lock too: a service may run as several processes.
-        with self._open_trial_history(trial) as (run, log, book), book.lock, self._known.alone(log) as lines:
+        with self._open_trial_history(trial) as (run, log, book), book.lock, self._known.lock_run_log(log) as lines:
             book.read_new_lines(lines, trial.key)
             # Under the locks: the second of two equal requests waits for the first one's answer.
             known = (book.effects.get(key) or book.answers.get(key)) if key else None

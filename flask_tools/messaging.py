@@ -24,7 +24,7 @@ INBOX = (
 )
 
 
-def wording(status: int, message: str) -> Any:
+def make_error_body(status: int, message: str) -> Any:
     return {"ok": False, "error": _WORDS.get(status, "fatal_error"), "detail": message}
 
 

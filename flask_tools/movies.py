@@ -18,7 +18,7 @@ PAGE_SIZE, PAGES_MAX = 20, 500
 _CODES = {401: 7, 404: 34, 429: 25, 500: 11, 503: 9, 504: 24}
 
 
-def wording(status: int, message: str, code: int = 5) -> Any:
+def make_error_body(status: int, message: str, code: int = 5) -> Any:
     return {"success": False, "status_code": _CODES.get(status, code), "status_message": message}
 
 
@@ -42,11 +42,15 @@ SERVICE = ServiceSpec(
         ),
     ),
     errors={
-        401: ErrorReply(401, wording(401, "Invalid API key: You must be granted a valid key.")),
-        404: ErrorReply(404, wording(404, "The resource you requested could not be found.")),
-        429: ErrorReply(429, wording(429, "Your request count is over the allowed limit."), {"Retry-After": "1"}),
-        500: ErrorReply(500, wording(500, "Internal error: Something went wrong, contact TMDB.")),
-        503: ErrorReply(503, wording(503, "Service offline: This service is temporarily offline, try again later.")),
+        401: ErrorReply(401, make_error_body(401, "Invalid API key: You must be granted a valid key.")),
+        404: ErrorReply(404, make_error_body(404, "The resource you requested could not be found.")),
+        429: ErrorReply(
+            429, make_error_body(429, "Your request count is over the allowed limit."), {"Retry-After": "1"}
+        ),
+        500: ErrorReply(500, make_error_body(500, "Internal error: Something went wrong, contact TMDB.")),
+        503: ErrorReply(
+            503, make_error_body(503, "Service offline: This service is temporarily offline, try again later.")
+        ),
     },
     auth={"in": "header", "name": "Authorization", "prefix": "Bearer "},
 )
@@ -108,7 +112,7 @@ def warnings() -> tuple[str, ...]:
 def _parse_query_number(ask: ServiceRequest, name: str, default: str) -> int:
     text = ask.query.get(name, default)
     if not re.fullmatch(r"[0-9]{1,6}", text):
-        raise Refusal(400, wording(400, f"Invalid parameters: {name} must be a whole number."))
+        raise Refusal(400, make_error_body(400, f"Invalid parameters: {name} must be a whole number."))
     return int(text)
 
 
@@ -136,11 +140,11 @@ def _normalize_title(text: str) -> str:
 def _search_movies(ask: ServiceRequest) -> Answer:
     query = ask.query.get("query", "")
     if not query.strip():
-        raise Refusal(400, wording(400, "Invalid parameters: query must be provided."))
+        raise Refusal(400, make_error_body(400, "Invalid parameters: query must be provided."))
     page = _parse_query_number(ask, "page", "1")
     if not 1 <= page <= PAGES_MAX:
         # Code 22 is TMDB's for pages.
-        raise Refusal(400, wording(400, "Invalid page: Pages start at 1 and max at 500.", code=22))
+        raise Refusal(400, make_error_body(400, "Invalid page: Pages start at 1 and max at 500.", code=22))
     year = _parse_query_number(ask, "year", "0")
     plain = _normalize_title(query)
     matches = []

@@ -31,7 +31,7 @@ STOP = frozenset(
 )
 
 
-def wording(status: int, message: str) -> Any:  # noqa: ARG001 - SerpAPI has one form for all errors
+def make_error_body(status: int, message: str) -> Any:  # noqa: ARG001 - SerpAPI has one form for all errors
     return {"error": message}
 
 

@@ -1,9 +1,9 @@
 """A service's view of one request, and its possible answers: no web framework, no clock, no disk.
 
-A service is a module with `SERVICE` (its tools as data) and `routes()` (its handlers). It may have `wording(status,
-message)` for its own form of errors. A handler is a function from a `ServiceRequest` to an `Answer`. Anything that must
-outlive the call is the answer's effect. The state is the day's seed plus the trial's past effects, nothing else, so a
-service that was killed recovers its state from its ledger.
+A service is a module with `SERVICE` (its tools as data) and `routes()` (its handlers). It may have
+`make_error_body(status, message)` for its own form of errors. A handler is a function from a `ServiceRequest` to an
+`Answer`. Anything that must outlive the call is the answer's effect. The state is the day's seed plus the trial's past
+effects, nothing else, so a service that was killed recovers its state from its ledger.
 """
 
 import hashlib
@@ -113,7 +113,7 @@ class ServiceModule:
 
     service: ServiceSpec
     routes: tuple[Route, ...]
-    wording: Callable[[int, str], Any]
+    make_error_body: Callable[[int, str], Any]
     warnings: tuple[str, ...]
 
     @classmethod
@@ -123,4 +123,6 @@ class ServiceModule:
             raise LookupError(f"no service is called '{name}': {suggest_name(name, SERVICES)}")
         module = importlib.import_module(f"chaoslab.flask_tools.{name}")
         warnings = tuple(module.warnings()) if hasattr(module, "warnings") else ()
-        return cls(module.SERVICE, tuple(module.routes()), getattr(module, "wording", _make_plain_error_body), warnings)
+        return cls(
+            module.SERVICE, tuple(module.routes()), getattr(module, "make_error_body", _make_plain_error_body), warnings
+        )

@@ -28,7 +28,7 @@ def open_server(app: Flask, desk: ServiceModule, *, host: str, port: int) -> Any
     )
     # waitress has no setting for its classes of channels, parsers and tasks.
     server.channel_class = _Channel
-    server.refuse = lambda status, message: spell_body(desk.wording(status, message))
+    server.refuse = lambda status, message: spell_body(desk.make_error_body(status, message))
     return server
 
 

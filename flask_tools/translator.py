@@ -13,7 +13,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 TEXTS_MAX = 100
 
 
-def wording(status: int, message: str) -> Any:  # noqa: ARG001 - LibreTranslate has one form for all errors
+def make_error_body(status: int, message: str) -> Any:  # noqa: ARG001 - LibreTranslate has one form for all errors
     return {"error": message}
 
 

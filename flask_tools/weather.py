@@ -24,7 +24,7 @@ SKIES = (
 )
 
 
-def wording(status: int, message: str) -> Any:
+def make_error_body(status: int, message: str) -> Any:
     # OpenWeather's `cod` is a text in these two errors, and a number in all others.
     return {"cod": str(status) if status in (400, 404) else status, "message": message}
 
@@ -78,10 +78,10 @@ def _find_city(ask: ServiceRequest) -> dict[str, Any]:
         city = by_name.get(fold_text(name))
         code = country.split(",")[-1].strip().upper()
         if city is None or (len(code) == 2 and code != city["country"]):
-            raise Refusal(404, wording(404, "city not found"))
+            raise Refusal(404, make_error_body(404, "city not found"))
         return city
     if "lat" not in ask.query or "lon" not in ask.query:
-        raise Refusal(400, wording(400, "Nothing to geocode"))
+        raise Refusal(400, make_error_body(400, "Nothing to geocode"))
     lat, lon = _read_coordinate(ask, "lat", 90), _read_coordinate(ask, "lon", 180)
 
     def compute_distance(city: dict[str, Any]) -> float:
@@ -100,14 +100,14 @@ def _read_coordinate(ask: ServiceRequest, name: str, bound: int) -> float:
     except ValueError:
         value = math.nan
     if not -bound <= value <= bound:
-        raise Refusal(400, wording(400, f"wrong {words[name]}"))
+        raise Refusal(400, make_error_body(400, f"wrong {words[name]}"))
     return value
 
 
 def _report_weather(ask: ServiceRequest) -> Answer:
     units = ask.query.get("units", "standard")
     if units not in ("standard", "metric", "imperial"):
-        raise Refusal(400, wording(400, "wrong units: they are standard, metric or imperial"))
+        raise Refusal(400, make_error_body(400, "wrong units: they are standard, metric or imperial"))
     city = _find_city(ask)
     local = ask.now + timedelta(seconds=city["timezone"])
     # By the city's own day: its weather does not change at midnight elsewhere.

@@ -99,7 +99,7 @@ class StandingProxies:
         except ToxiproxyDown:
             return
 
-    def repair_missing(self) -> RepairedLoss | None:
+    def repair_missing_proxies(self) -> RepairedLoss | None:
         """Checks the proxies and makes the missing ones. Returns the outage, or None if all were there. Raises
         ToxiproxyError: they could not be made within `RECOVER_S`, or one belongs to another lab; `gone` has the reason
         until it is repaired."""

@@ -270,7 +270,7 @@ class Manager:
         """Checks the clean proxies and makes missing ones, marking the calls under way. Returns True if the proxies
         stand."""
         try:
-            outage = self._standing.repair_missing()
+            outage = self._standing.repair_missing_proxies()
         except ToxiproxyError:
             return False
         self._report_foreign_changes()
@@ -338,7 +338,7 @@ class Manager:
 
     def _log_disturbed_call(self, experiment: OpenRun, row: CallRow, why: str) -> None:
         call = row.call
-        event = events.CallDisturbed(at=call.at, tool=call.tool, why=why)
+        event = events.CallDisturbed(at=call.attempt_ref, tool=call.tool, why=why)
         experiment.log.write(event, trial=call.trial)
 
     # One call.

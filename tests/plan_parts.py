@@ -14,5 +14,5 @@ def first(plan: Plan, call: Call) -> Occasion:
 def roll(plan: Plan, injection: Injection, call: Call) -> ActiveFault | None:
     """The fault with which the injection hits this call, or None."""
     occasion = first(plan, call)
-    decision = injection.decide(occasion, occasion.of(injection.name))
+    decision = injection.decide(occasion, occasion.get_hits(injection.name))
     return plan.draw_fault(injection, call) if decision in HITS else None

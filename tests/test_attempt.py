@@ -30,7 +30,7 @@ class Standing(SystemClock):
     def utc(self) -> datetime:
         return datetime(2026, 6, 1, 9, 0, tzinfo=UTC)
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.now_s += delay_s
 
 
@@ -51,7 +51,7 @@ class Own(Attempt):
         self.sent = call
         return self.reply()
 
-    def note(self, event: Event) -> None:
+    def log_flow_event(self, event: Event) -> None:
         self.events.append(event)
 
 

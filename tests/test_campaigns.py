@@ -73,7 +73,7 @@ class Time:
     def sleep(self, delay_s: float) -> None:
         self.now += timedelta(seconds=delay_s)
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.sleep(delay_s)
 
 
@@ -286,7 +286,7 @@ def test_a_campaign_that_holds_is_taken_back_and_steady_after(tmp_path: Path) ->
     )  # fmt: skip
     story = made_.run()
     assert (story.ended, story.why, story.not_undone) == ("held", "", [])
-    assert [(each.name, each.state, each.undone) for each in story.present_units] == [
+    assert [(each.name, each.state, each.undone) for each in story.current_start_units] == [
         ("a", "held", True),
         ("b", "held", True),
     ]
@@ -344,7 +344,7 @@ def test_nothing_starts_if_a_probe_cannot_be_reached(tmp_path: Path) -> None:
     story = made_.run()
     assert story.ended == "not begun"
     assert story.why.startswith("not steady before, so nothing was started: shop: http://127.0.0.1:1/health cannot be")
-    assert story.present_units == []
+    assert story.current_start_units == []
 
 
 BREACHES: dict[str, tuple[dict[str, Any], Callable[[Path], Callable[[], object]], str, str]] = {
@@ -440,7 +440,7 @@ def test_a_steady_state_that_does_not_come_back_is_the_result(tmp_path: Path) ->
     story = made_.run()
     assert story.ended == "breached"
     assert "the steady state is not back after a: up: 1, should be = 0" in story.why
-    assert [each.name for each in story.present_units] == ["a"]
+    assert [each.name for each in story.current_start_units] == ["a"]
 
 
 def test_an_interrupt_takes_everything_back(tmp_path: Path) -> None:
@@ -480,7 +480,7 @@ def test_a_campaign_that_was_killed_is_taken_back_and_goes_on(tmp_path: Path) ->
     assert said[0] == "the last run was interrupted: rolling it back first"
     assert (tmp_path / "b undone").exists()
     assert story.ended == "held"
-    assert [each.name for each in story.present_units if each.state] == ["a", "b", "c"]
+    assert [each.name for each in story.current_start_units if each.state] == ["a", "b", "c"]
     assert again._before["trials"] == 3
 
 
@@ -502,7 +502,7 @@ def test_a_ramp_stops_at_its_first_breach(tmp_path: Path) -> None:
         steps=[{"scenario": "refund.chaos.yml", "levels": [1.0, 2.0, 4.0]}, {"command": ["b"]}],
     )  # fmt: skip
     story = made_.run()
-    assert [(each.level, each.state) for each in story.present_units] == [
+    assert [(each.level, each.state) for each in story.current_start_units] == [
         (1.0, "held"),
         (2.0, "failed"),
         (None, "held"),
@@ -563,7 +563,7 @@ def test_nothing_starts_under_a_pulled_lever(tmp_path: Path, monkeypatch: pytest
     levers.write_stop_file(levers.LEVER, "Ann: not now")
     made_, _ = runner(tmp_path, [])
     story = made_.run()
-    assert (story.ended, story.present_units) == ("stopped", [])
+    assert (story.ended, story.current_start_units) == ("stopped", [])
     assert "Ann: not now" in story.why
 
 

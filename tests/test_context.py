@@ -27,7 +27,7 @@ class Sock(Fault):
     def flow(self, call, context):
         context.memory["calls"] = n = context.memory.get("calls", 0) + 1
         if n % 2 == 0:
-            return call.refused_with(503)
+            return call.build_refusal_reply(503)
         return (yield call)
 """
 

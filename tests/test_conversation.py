@@ -317,7 +317,7 @@ def test_the_turns_of_a_scripted_user_follow_those_that_are_stated() -> None:
     assert [None if (turn := talk.get_turn(n)) is None else str(turn) for n in range(1, 6)] == [
         "a", "b", "no or yes", "no or yes", None
     ]  # fmt: skip
-    assert [each.after_s for each in talk.waiting({1: 5.0}).turns] == [5.0, 2.0]
+    assert [each.after_s for each in talk.with_waits({1: 5.0}).turns] == [5.0, 2.0]
     plain = lab.turns("a", "b")
     assert (plain.turn_count_max, plain.get_turn(3)) == (2, None)
     user = lab.turn(reply={"ok": "good", "no": "bad"})

@@ -50,7 +50,7 @@ class Ticking:
     def sleep(self, delay_s: float) -> None:
         self.now_s += delay_s
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.now_s += delay_s
 
 
@@ -252,7 +252,7 @@ def test_what_a_shelf_kept_is_written_down_later_as_if_it_had_been_a_log(tmp_pat
     with log(tmp_path) as written:
         written.write(LabWarning(message="before"))
         own = [entry for entry in kept if entry.writer == "info"]
-        written.write_buffered(own, began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.25)
+        written.write_buffered_events(own, began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.25)
         written.write(LabWarning(message="after"))
     records = sorted(History.read(tmp_path).records, key=lambda record: record.seq)
     assert [(r.ts[11:], r.t, r.trial, r.writer, r.seq) for r in records][1:3] == [
@@ -349,7 +349,7 @@ def test_no_line_is_written_while_others_are_copied(tmp_path: Path) -> None:
             other.join(0.1)  # in vain: it has to wait
             yield BufferedEvent.build("info", 1.0, None, LabWarning(message="copied"))
 
-        written.write_buffered(kept(), began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0)
+        written.write_buffered_events(kept(), began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0)
         other.join(10)
     told = [(record.seq, record.event) for record in History.read(tmp_path).records]
     assert sorted(told, key=lambda one: one[0]) == [

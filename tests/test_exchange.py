@@ -308,13 +308,13 @@ def test_replies_are_the_same_by_status_and_body() -> None:
 
 def test_a_target_refuses_in_its_own_words() -> None:
     words = {429: ErrorReply(200, {"ok": False, "error": "ratelimited"}, {"Retry-After": "1"})}
-    reply = Call("messaging", "send_message", "p1.r1", 1, 1, errors=words).refused_with(429)
+    reply = Call("messaging", "send_message", "p1.r1", 1, 1, errors=words).build_refusal_reply(429)
     assert (reply.status, reply.value) == (200, {"ok": False, "error": "ratelimited"})
     assert reply.headers == {"Content-Type": "application/json", "Retry-After": "1"}
 
 
 def test_a_target_without_words_of_its_own_refuses_in_plain_json() -> None:
-    reply = Call("search", "search_web", "p1.r1", 1, 1).refused_with(503)
+    reply = Call("search", "search_web", "p1.r1", 1, 1).build_refusal_reply(503)
     assert (reply.status, reply.value) == (503, {"error": "status 503"})
     assert reply.headers == {"Content-Type": "application/json"}
 
@@ -414,7 +414,7 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
         def perform_user_act(self, step: UserActs) -> bool:
             return False
 
-        def note(self, event: Event) -> None:
+        def log_flow_event(self, event: Event) -> None:
             self.did.append(event)
 
     async def both() -> None:
@@ -489,4 +489,4 @@ def test_each_story_tells_what_it_changed_itself() -> None:
     ],
 )
 def test_a_list_is_spelt_line_by_line_where_the_reply_is(kind: str, value: Any, spelt: str) -> None:
-    assert Reply(200, {"Content-Type": kind}, b"").spelt(value) == spelt
+    assert Reply(200, {"Content-Type": kind}, b"").encode_value(value) == spelt

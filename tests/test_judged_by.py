@@ -12,7 +12,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import FinishedTrial
 from chaoslab.analysis.opinion import Unjudged
-from chaoslab.execution.asking import ask_environment_model
+from chaoslab.execution.asking import ask_judge_model
 from chaoslab.record.rulings import RulingState
 from chaoslab.scenarios.running import RulingsBook, TrialRules, rule_trial
 
@@ -79,10 +79,7 @@ def test_a_verdict_holds_or_is_a_miss_with_the_judges_words(judge: type[Judge]) 
 def test_of_a_turn_the_judge_gets_the_words_of_that_turn(judge: type[Judge]) -> None:
     done = lab.run(lambda prompt: f"{prompt} On Monday.", lab.turns("Hello?", "Where is it?"), twin=False, facts=["M"])
     for turn in (1, 2):
-        assert (
-            STATED.check(FinishedTrial(done.history, done.key, done.verdict, turn=turn, ask=ask_environment_model))
-            is None
-        )
+        assert STATED.check(FinishedTrial(done.history, done.key, done.verdict, turn=turn, ask=ask_judge_model)) is None
     asked = [json.loads(body["messages"][1]["content"])["prompt"] for _, _, body in judge.asked]
     assert asked == ["Hello?", "Where is it?"]
 
@@ -122,7 +119,7 @@ def test_a_judge_that_is_not_there_is_named(url: str, why: str, monkeypatch: pyt
 
 def test_no_answer_is_a_miss_and_nobody_is_asked(judge: type[Judge]) -> None:
     done = lab.run(lambda _: 1 / 0, "x", twin=False, facts=["1"])
-    found = STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask_environment_model))
+    found = STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask_judge_model))
     assert found is not None
     assert found.text == "there is no answer"
     assert judge.asked == []
@@ -142,7 +139,7 @@ def test_it_raises_where_no_ruling_is_made(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("JUDGE_URL", raising=False)
     done = trial()
     with pytest.raises(Unjudged, match="needs JUDGE_URL"):
-        STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask_environment_model))
+        STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask_judge_model))
 
 
 def test_an_assertion_asks_nobody_by_itself() -> None:

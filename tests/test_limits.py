@@ -19,7 +19,7 @@ from chaoslab.base.clock import SystemClock
 from chaoslab.base.identity import TrialId
 from chaoslab.campaigns.journal import Journal
 from chaoslab.cli import main
-from chaoslab.config.limits import VARIABLE, add_process_limits, list_allowed_hosts
+from chaoslab.config.limits import VARIABLE, add_environment_limits, list_allowed_hosts
 from chaoslab.core.events import CallFinished, FaultHeldBack, FaultScheduled, FaultWitnessed
 from chaoslab.core.limits import LimitGuard, Limits, check_targets, parse_limits
 from chaoslab.core.memory import TrialMemory
@@ -51,7 +51,7 @@ class Stopped(SystemClock):
     def utc(self) -> datetime:
         return datetime.fromtimestamp(self.now_s, UTC)
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.now_s += delay_s
 
 
@@ -295,7 +295,7 @@ def test_a_lasting_wait_ends_with_its_lease(tmp_path: Path) -> None:
         return "done"
 
     began_s = clock.now_s
-    assert asyncio.run(seam.make_stand_in(WrappedFunction("crm", crm, effect=True))()) == "done"
+    assert asyncio.run(seam.make_fake_function(WrappedFunction("crm", crm, effect=True))()) == "done"
     assert 5 < clock.now_s - began_s < 6
 
 
@@ -422,9 +422,9 @@ def test_the_limits_of_whoever_started_a_process_hold_in_it(tmp_path: Path, monk
     file = tmp_path / "limits.json"
     monkeypatch.setenv(VARIABLE, str(file))
     with pytest.raises(ValueError, match=f"{VARIABLE}=.*cannot be read"):
-        add_process_limits(Plan(1))
+        add_environment_limits(Plan(1))
     file.write_text('{"faults": 3}')
-    assert add_process_limits(Plan(1, limits=(Limits(share=0.5),))).limits == (Limits(share=0.5), Limits(faults=3))
+    assert add_environment_limits(Plan(1, limits=(Limits(share=0.5),))).limits == (Limits(share=0.5), Limits(faults=3))
 
 
 def test_hosts_are_loopback_and_those_that_every_limit_names() -> None:
@@ -495,7 +495,7 @@ def test_no_fault_is_made_that_cannot_be_audited(tmp_path: Path) -> None:
     audit = Audit(tmp_path / "audit")
     audit.close()
     audit._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
-    at = FaultHeldBack(injection="i", at=CALL.at, tool="t", limit="l")
+    at = FaultHeldBack(injection="i", at=CALL.attempt_ref, tool="t", limit="l")
     with pytest.raises(LogLost, match=r"audit .* cannot be written .*so no fault is made"):
         audit.write_fault_line(at)
     audit.close()

@@ -11,7 +11,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.events import TwinReordered
-from chaoslab.execution.agents._orders import iterate_late_call_groups
+from chaoslab.execution.agents._orders import iterate_groups_to_hold_back
 from chaoslab.record.history import History
 
 account = {"balance": 0, "made": 0}
@@ -108,7 +108,7 @@ def test_no_further_trial_runs_where_calls_follow_each_other_or_the_trial_is_rig
 @pytest.mark.parametrize("many", [9, 16, 21])
 def test_of_any_two_of_many_calls_each_once_begins_after_the_other(many: int) -> None:
     calls = [("", "pay", number) for number in range(many)]
-    runs = [*iterate_late_call_groups(calls)]
+    runs = [*iterate_groups_to_hold_back(calls)]
     assert len(runs) == 2 * (many - 1).bit_length()
     assert all(any(one in run and other not in run for run in runs) for one, other in permutations(calls, 2))
 

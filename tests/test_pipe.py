@@ -90,7 +90,7 @@ def test_half_a_chunk_that_has_left_is_not_released_again() -> None:
     line.feed(Timed(0.0, b"abcdef"))
     assert line.poll(1.0) == [Timed(0.0, b"abc")]
     assert line.held == 3
-    assert line.release_all(2.0) == [Timed(2.0, b"def")]
+    assert line.release_all_items(2.0) == [Timed(2.0, b"def")]
     assert line.held == 0
     assert line.find_next_due() is None
 
@@ -188,7 +188,7 @@ def test_a_chain_gives_no_more_than_it_is_asked_for_and_in_the_end_the_same(most
     while (wake := chain.find_next_due()) is not None:
         some = chain.poll(wake, most)
         assert len(some) <= max(most, WALK_MIN)
-        assert chain.pieces <= 2 * len(data)
+        assert chain.held_piece_count <= 2 * len(data)
         out += some
     assert out == [Timed(1.5, bytes([byte])) for byte in data]
 
@@ -209,7 +209,7 @@ def test_what_a_first_pipe_cuts_does_not_pile_up_before_the_second() -> None:
     most, got = 0, 0
     while chain.find_next_due() is not None:
         got += len(chain.poll(0.0, 64))
-        most = max(most, chain.pieces)
+        most = max(most, chain.held_piece_count)
     assert got == 100_000
     assert most <= 64
 
@@ -233,7 +233,7 @@ def test_releasing_a_chain_gives_back_everything_in_order() -> None:
     chain = chain_of(late(1.0), late(5.0))
     for at in (0.0, 1.0, 2.0):
         chain.feed(Timed(at, str(at).encode()))
-    assert [timed.item for timed in chain.release_all(2.5)] == [b"0.0", b"1.0", b"2.0"]
+    assert [timed.item for timed in chain.release_all_items(2.5)] == [b"0.0", b"1.0", b"2.0"]
     assert chain.keys == ()
 
 

@@ -144,13 +144,15 @@ def test_a_trial_whose_first_line_does_not_happen_now_is_told_so_and_its_other_t
     log = read_recorded_run(str(there))
     (done,) = InProcessExecutor().map(recorded_run.make_replay_spec(log), [TrialSpec(log.get_trial_number("p2.r1"))])
     wanted = log.get_lines("p2.r1")
-    assert replay._compare_log_bytes(log, wanted, done.kept) == ""
-    more = BufferedEvent("stranger", done.kept[0].t + 0.5, "p2.r1", '"kind": "warning", "message": "x"}', True)
+    assert replay._compare_log_bytes(log, wanted, done.buffered_events) == ""
+    more = BufferedEvent(
+        "stranger", done.buffered_events[0].t + 0.5, "p2.r1", '"kind": "warning", "message": "x"}', True
+    )
     assert (
-        replay._compare_log_bytes(log, wanted, [more, *done.kept])
+        replay._compare_log_bytes(log, wanted, [more, *done.buffered_events])
         == "stranger.log: warning happens now, and did not then"
     )
-    others = [entry for entry in done.kept if entry.writer != "info"]
+    others = [entry for entry in done.buffered_events if entry.writer != "info"]
     assert others
     assert replay._compare_log_bytes(log, wanted, others) == (
         f"info.log, line {wanted['info.log'][0].number}: this prompt_started does not happen now"

@@ -37,7 +37,7 @@ class Still:
     def sleep(self, delay_s: float) -> None:
         raise AssertionError(f"nobody waits {delay_s} s here")
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.sleep(delay_s)
 
 

@@ -17,7 +17,7 @@ class Said:
 
     told_times = made_again = 0
 
-    def event(self, part: str, requests: Requests, t: float) -> Event:  # noqa: ARG002
+    def make_phase_event(self, part: str, requests: Requests, t: float) -> Event:  # noqa: ARG002
         Said.told_times += 1
         return events.LabWarning(message=f"{part} of {requests.trial.key}")
 

@@ -149,7 +149,7 @@ pieces = {
 @st.composite
 def injections(draw: st.DrawFn, name: str) -> Injection:
     chosen = draw(st.lists(st.sampled_from(sorted(pieces)), max_size=3, unique=True))
-    given = {key: triggers.parse_trigger(key, draw(pieces[key])).plain for key in chosen}
+    given = {key: triggers.parse_trigger(key, draw(pieces[key])).value_as_json for key in chosen}
     if given.get("persistence") == "once":
         given.pop("max_times", None)
     if "between_turns" in given and given.get("on_turn") == [1]:
@@ -207,14 +207,14 @@ def test_the_manager_decides_as_the_seam_counts(situation: tuple[Plan, list[Step
         wire = plan.find_candidates(target, wire=True)
         occasion = memory.build_occasion(target, target, request, attempt, elapsed_s=now, arguments=arguments)
         row = json.loads(json.dumps(occasion.to_json(wire.hit_dependencies, reads=wire.needs_arguments)))
-        found = {name: replace(occasion.of(name)) for name in wire.hit_dependencies}
+        found = {name: replace(occasion.get_hits(name)) for name in wire.hit_dependencies}
         counted = [i.name for i, hit in zip(wire, memory.decide_hits(wire, occasion), strict=True) if hit in HITS]
         call = Call(target, target, "p1.r1", request, attempt)
         there = Occasion.from_json(plan.seed, call, row)
-        assert {name: there.of(name) for name in wire.hit_dependencies} == {
+        assert {name: there.get_hits(name) for name in wire.hit_dependencies} == {
             name: found[name] for name in wire.hit_dependencies
         }
-        assert [i.name for i in wire if i.decide(there, there.of(i.name)) in HITS] == counted
+        assert [i.name for i in wire if i.decide(there, there.get_hits(i.name)) in HITS] == counted
         met, asked = plan.find_wire_hits(call, there)
         assert {active.injection for active in met} <= set(counted)
         assert set(asked) <= {i.name for i in wire}

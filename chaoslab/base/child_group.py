@@ -58,7 +58,7 @@ class ChildGroup:
             threading.Thread(target=self._kill_orphans, daemon=True).start()
 
     @property
-    def group(self) -> int:
+    def process_group_id(self) -> int:
         return self._made.pid
 
     def poll_exit_code(self) -> int | None:
@@ -81,7 +81,7 @@ class ChildGroup:
         with suppress(ProcessLookupError):
             os.killpg(self._made.pid, number)
 
-    def end_and_wait(self, number: int = signal.SIGTERM, *, within_s: float = ENDING_S) -> None:
+    def end_without_waiting(self, number: int = signal.SIGTERM, *, within_s: float = ENDING_S) -> None:
         """Asks the group to end by this signal, and kills it if it does not. Returns at once."""
         self.send_signal(number)
         threading.Thread(target=self._kill_after_grace, args=(within_s,), daemon=True).start()
@@ -116,10 +116,10 @@ class ChildGroup:
                 with suppress(OSError):
                     pipe.close()
         code = self._made.wait()
-        self.release_remaining()
+        self.detach_remaining_processes()
         return code
 
-    def release_remaining(self) -> None:
+    def detach_remaining_processes(self) -> None:
         """Lets what is left of the group go its own way."""
         if self._guard is not None:
             # A line, since the mere end of the pipe is what the guard takes for the death of this process.

@@ -19,7 +19,7 @@ class Clock(Protocol):
     def sleep(self, delay_s: float) -> None:
         """Blocks the calling thread."""
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         """Suspends the calling task."""
 
 
@@ -35,7 +35,7 @@ class SystemClock:
     def sleep(self, delay_s: float) -> None:
         time.sleep(delay_s)
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         import asyncio  # 50 ms, which most commands do not need
 
         await asyncio.sleep(delay_s)

@@ -92,7 +92,7 @@ def read_install_origin() -> dict[str, Any] | None:
     return origin
 
 
-def explain_missing_core(error: ModuleNotFoundError) -> Incomplete:
+def make_missing_core_error(error: ModuleNotFoundError) -> Incomplete:
     """The error about a module of the core, for a person who started the lab with another Python. Any other error is
     raised again."""
     if error.name not in CORE:

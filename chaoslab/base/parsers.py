@@ -162,7 +162,7 @@ def parse_field_names(text: str) -> tuple[str, ...]:
     return chosen
 
 
-def parse_key(text: str) -> str:
+def parse_api_key(text: str) -> str:
     if not re.fullmatch(r"[!-~]+", text):
         raise ValueError("a key: letters, digits and signs without blanks")
     return text

@@ -181,7 +181,7 @@ def load_plugin(group: str, name: str) -> Any:
             return point.load()
         except BaseException as error:
             reraise_unless_foreign(error)
-            raise make_broken_plugin(group, name, describe_error(error)) from error
+            raise make_broken_plugin_error(group, name, describe_error(error)) from error
     if (group, name) in _added:
         return _added[group, name]
     module = map_bundled_plugins(group).get(name)
@@ -192,7 +192,7 @@ def load_plugin(group: str, name: str) -> Any:
     return getattr(importlib.import_module(module), "".join(part.capitalize() for part in name.split("_")))
 
 
-def make_broken_plugin(group: str, name: str, reason: str) -> BrokenPlugin:
+def make_broken_plugin_error(group: str, name: str, reason: str) -> BrokenPlugin:
     """The error for a plug-in that cannot be used."""
     entry_point = next((point for point in _list_entry_points(group) if point.name == name), None)
     origin = (

@@ -130,7 +130,7 @@ class Shape:
         rows: dict[str, tuple[Any, ...]] = {}
         for inner in self.inner.values():
             rows |= inner.collect_fields()
-        return rows | {name: (name, _convert_hint(hint), *default) for name, (hint, default) in self.own.items()}
+        return rows | {name: (name, _convert_type_hint(hint), *default) for name, (hint, default) in self.own.items()}
 
     def iterate_annotations(self) -> Iterator[Any]:
         """The annotations of the fields of a line."""
@@ -200,20 +200,20 @@ def _build_checker(checks: Sequence[tuple[str, Check]]) -> Callable[[Any], None]
     return check_fields
 
 
-def _convert_hint(hint: Any) -> Any:
+def _convert_type_hint(hint: Any) -> Any:
     """The annotation as msgspec takes it."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         bounds = next((mark for mark in inner[1:] if isinstance(mark, Within)), None)
-        return _bound_number(inner[0], bounds) if bounds else _convert_hint(inner[0])
+        return _build_bounded_number_type(inner[0], bounds) if bounds else _convert_type_hint(inner[0])
     if hint in (int, float):
-        return _bound_number(hint, WHOLE if hint is int else FINITE)
+        return _build_bounded_number_type(hint, WHOLE if hint is int else FINITE)
     if origin in (list, dict):
-        return origin[tuple(map(_convert_hint, inner))]
-    return reduce(or_, map(_convert_hint, inner)) if inner else hint
+        return origin[tuple(map(_convert_type_hint, inner))]
+    return reduce(or_, map(_convert_type_hint, inner)) if inner else hint
 
 
-def _bound_number(kind: Any, bounds: Within) -> Any:
+def _build_bounded_number_type(kind: Any, bounds: Within) -> Any:
     """A number within bounds. A float may stand without a point, and stays a whole number then."""
     low, high = max(bounds.low, WHOLE.low), min(bounds.high, WHOLE.high)
     integer = Annotated[int, msgspec.Meta(ge=int(low), le=int(high))]

@@ -58,13 +58,13 @@ class Process:
                 environment={**copy_environment(), **variables},
                 grace_s=None if stays else GRACE_S,
             )
-        self.group: int | None = self._made.group
+        self.group: int | None = self._made.process_group_id
 
     def poll_exit_code(self) -> int | None:
         code = self._made.poll_exit_code()
         if code is not None:
             # It has ended by itself, so what it leaves in the background may stay.
-            self._made.release_remaining()
+            self._made.detach_remaining_processes()
         return code
 
     def end_and_wait(self) -> int | None:

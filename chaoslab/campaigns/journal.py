@@ -52,14 +52,14 @@ class JournalContents:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def present_units(self) -> list[DoneUnit]:
+    def current_start_units(self) -> list[DoneUnit]:
         """The units of the present instance."""
         return self.done[self.first :]
 
     @property
     def units_to_roll_back(self) -> list[DoneUnit]:
         """The units that were begun and not taken back."""
-        return [unit for unit in self.present_units if not unit.undone]
+        return [unit for unit in self.current_start_units if not unit.undone]
 
     @property
     def gateways_left_running(self) -> list[DoneUnit]:
@@ -123,7 +123,7 @@ def apply_entry(story: JournalContents, entry: dict[str, Any]) -> None:
             last = story.done[-1]
             last.state, last.why, last.figures = entry["state"], entry.get("why", ""), entry.get("figures", {})
         case "undone":
-            for unit in story.present_units:
+            for unit in story.current_start_units:
                 unit.undone = unit.undone or entry.get("step") in (None, unit.step)
         case "not undone":
             story.not_undone.append(entry["which"])

@@ -36,7 +36,7 @@ def _render_report_lines(story: JournalContents, name: str) -> Iterator[str]:
             *_render_unit_figures(entry),
             entry.why[:60],
         ]
-        for entry in story.present_units
+        for entry in story.current_start_units
     ]
     if rows:
         yield from render_table(["round", "step", "end", "passed", "open", "harm", "failed calls", "faults", ""], rows)
@@ -69,7 +69,7 @@ def journal_to_json(story: JournalContents) -> dict[str, Any]:
     """The same as JSON values."""
     return {
         "state": story.ended or "not ended", "why": story.why, "not_undone": story.not_undone, "notes": story.notes,
-        "steps": [vars(entry) for entry in story.present_units],
+        "steps": [vars(entry) for entry in story.current_start_units],
     }  # fmt: skip
 
 

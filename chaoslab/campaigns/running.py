@@ -18,7 +18,7 @@ from chaoslab.campaigns._child import Process, StepUnderWay, build_unit_command,
 from chaoslab.campaigns._gauge import CampaignMeasures
 from chaoslab.campaigns.journal import PAUSED, DoneUnit, Journal, JournalContents, read_journal
 from chaoslab.campaigns.load import Campaign, RoundUnit, find_round_start, parse_utc_moment
-from chaoslab.config.limits import make_limit_variables
+from chaoslab.config.limits import make_limit_environment
 from chaoslab.core.limits import LimitGuard
 from chaoslab.record.held import has_live_writer
 from chaoslab.record.steering import RunSteering, steer_run
@@ -128,7 +128,7 @@ class CampaignRunner:
         self._prepare_files(goes_on=goes_on)
         self._journal.append_entry("resumed" if goes_on else "begun", digest=digest, pid=os.getpid())
         self._before = {
-            name: sum(unit.figures.get(name, 0) for unit in self.journal_contents.present_units)
+            name: sum(unit.figures.get(name, 0) for unit in self.journal_contents.current_start_units)
             for name in self._before
         }
         state, reason = "broken", "it was interrupted"
@@ -145,7 +145,7 @@ class CampaignRunner:
         finally:
             with suppress(OSError):
                 levers.write_stop_file(self.folder / LEVER, reason or "the campaign is over", clock=self._clock)
-            has_begun = bool(self.journal_contents.present_units)
+            has_begun = bool(self.journal_contents.current_start_units)
             if has_begun:
                 self._roll_back_all()
                 if after := self._wait_until_steady():
@@ -177,7 +177,7 @@ class CampaignRunner:
 
     def _run_rounds(self) -> tuple[str, str]:
         """The state and the reason in which all rounds end."""
-        units_done = self.journal_contents.present_units
+        units_done = self.journal_contents.current_start_units
         number, last = (units_done[-1].round if units_done else 1), None
         while True:
             rest = [unit for unit in self.campaign.units if not self._is_unit_done(number, unit)]
@@ -193,7 +193,7 @@ class CampaignRunner:
                     self._clock.sleep(min(wait_s, self.spec.lease / 4, 1.0))
                 last = due
                 if reason := self._describe_failing_probe():
-                    if not self.journal_contents.present_units:
+                    if not self.journal_contents.current_start_units:
                         return "not begun", f"not steady before, so nothing was started: {reason}"
                     raise CampaignBreach(f"not steady before round {number}, so it was not begun: {reason}")
                 self._send_notification("begun", round=number)
@@ -205,13 +205,13 @@ class CampaignRunner:
     def _is_unit_done(self, number: int, unit: RoundUnit) -> bool:
         return any(
             (entry.round, entry.step, entry.level) == (number, unit.step, unit.level) and entry.state
-            for entry in self.journal_contents.present_units
+            for entry in self.journal_contents.current_start_units
         )
 
     def _run_round(self, number: int, units: Sequence[RoundUnit]) -> None:
         failed = {
             entry.step
-            for entry in self.journal_contents.present_units
+            for entry in self.journal_contents.current_start_units
             if entry.round == number and entry.state == "failed"
         }
         for unit in units:
@@ -324,7 +324,7 @@ class CampaignRunner:
         return Process(
             command,
             folder=self.campaign.folder,
-            variables=dict(make_limit_variables(self.folder / LIMITS)),
+            variables=dict(make_limit_environment(self.folder / LIMITS)),
             output=self.folder / OUTPUT,
             stays=unit.is_gateway,
         )
@@ -509,7 +509,7 @@ class CampaignRunner:
         }  # fmt: skip
 
     def _compute_end_state(self) -> str:
-        states = {unit.state for unit in self.journal_contents.present_units}
+        states = {unit.state for unit in self.journal_contents.current_start_units}
         return next((state for state in ("broken", "failed", "unproven") if state in states), "held")
 
     def _report_progress(self, *, last: bool = False) -> None:
@@ -517,9 +517,9 @@ class CampaignRunner:
         now_s = self._clock.monotonic()
         if (
             last or (now_s - self._told_s >= TOLD_S and self._gauge.trial_counts.total)
-        ) and self.journal_contents.present_units:
+        ) and self.journal_contents.current_start_units:
             self._told_s = now_s
-            at = self.journal_contents.present_units[-1]
+            at = self.journal_contents.current_start_units[-1]
             number = [(unit.step, unit.level) for unit in self.campaign.units].index((at.step, at.level)) + 1
             gauge, standings = self._gauge, self._gauge.trial_counts
             self._tell(

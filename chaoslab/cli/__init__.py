@@ -141,7 +141,7 @@ def _run_for_exit_code(work: Callable[[], int]) -> int:
     except extras.Incomplete as error:
         return print_error(error)
     except ModuleNotFoundError as error:
-        return print_error(extras.explain_missing_core(error))
+        return print_error(extras.make_missing_core_error(error))
     except OSError as error:
         # With a name it is a file's trouble, which the command tells; without one it is standard output's.
         if error.errno not in NO_ROOM or error.filename:

@@ -18,7 +18,7 @@ def run_in_child(work: Callable[[], int]) -> int:
     # Windows has neither.
     if not hasattr(signal, "sigwaitinfo") or not hasattr(os, "fork"):
         return work()
-    from chaoslab.execution.forked import describe_exit_status, end_when_pipe_closes
+    from chaoslab.execution.forked import describe_exit_status, end_process_when_pipe_closes
 
     verdict, verdict_end = os.pipe()
     lifeline, held_end = os.pipe()
@@ -32,7 +32,7 @@ def run_in_child(work: Callable[[], int]) -> int:
         os.close(verdict)
         os.close(held_end)
         # The child ends with this process, also if that is killed.
-        end_when_pipe_closes(lifeline)
+        end_process_when_pipe_closes(lifeline)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)
         code = work()
         sys.stdout.flush()

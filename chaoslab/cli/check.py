@@ -81,7 +81,7 @@ def _check_and_print_settings(path: Path) -> int:
     """Checks the settings that a run would have from this file and the environment: names, values, the world and the
     file of prompts."""
     from chaoslab.config import settings
-    from chaoslab.config.scenario import check_world_supports, plan_from_settings
+    from chaoslab.config.scenario import check_world_supports_plan, plan_from_settings
 
     notes: list[str] = []
     lines = settings.find_wrong_lines(path)
@@ -93,7 +93,7 @@ def _check_and_print_settings(path: Path) -> int:
                 if settings.find_value_origin("WORLD", env_file=path) != "default":
                     notes.append(f"WORLD={chosen.world} is not used: containers are WORLD={COMPOSE}")
                 chosen = replace(chosen, world=COMPOSE)
-            check_world_supports(chosen, plan_from_settings(chosen))
+            check_world_supports_plan(chosen, plan_from_settings(chosen))
             if chosen.prompts:
                 from chaoslab.agent import prompts
 

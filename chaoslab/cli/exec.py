@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
     from functools import partial
 
     from chaoslab.core.plan import Plan
-    from chaoslab.execution.upstreams import check_route_paths
+    from chaoslab.execution.upstreams import check_no_doubled_paths
     from chaoslab.execution.workspace import parse_folder
     from chaoslab.surfaces import exec_agent
     from chaoslab.surfaces.gateway import make_prompt_start_event, parse_effects_option, warn_of_unreachable_routes
@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
                 mortal=bool(resume) or not options.resumes,
                 command=True,
             )
-            check_route_paths(routes)
+            check_no_doubled_paths(routes)
             variables = exec_agent.parse_variables(options.env, routes)
             if "--wishes" in options_given and not any(
                 choice.fault == "event_twice" for i in plan.injections for choice in i.choices
@@ -131,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
             warn_of_unreachable_routes(routes)
             if files is not None and started.effects is None:
                 calm = partial(make_gateway.func, routes, Plan(plan.seed), **make_gateway.keywords)
-                started = exec_agent.run_without_faults(
+                started = exec_agent.learn_effects_from_baseline(
                     options.words,
                     variables,
                     routes,

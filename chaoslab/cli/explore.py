@@ -241,7 +241,7 @@ class ProgressPrinter:
         if last is None:
             return "nothing was tried"
         onward = f"; --resume {last.folder} goes on" if last.folder is not None else ""
-        return f"{last.found_text}{onward}"
+        return f"{last.progress_text}{onward}"
 
     def __call__(self, progress: SearchProgress) -> None:
         from chaoslab.base.clock import system

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     checks, *names = options.what or [None]
     try:
         if checks == "check":
-            return _check_faults(options, names)
+            return _check_fault_delivery(options, names)
         if options.calls is not None:
             options.parser.error("--calls has no effect without check")
         with interrupt_outside_imports():
@@ -61,7 +61,7 @@ def _list_example_calls(name: str) -> Sequence[tuple[str, Sequence[str]]]:
     return delivery.list_seam_examples(name)
 
 
-def _check_faults(options: argparse.Namespace, names: list[str]) -> int:
+def _check_fault_delivery(options: argparse.Namespace, names: list[str]) -> int:
     """The exit code is 1 if a fault was not delivered, or not at the rate that was configured."""
     from chaoslab.analysis.measures.delivery import DeliveryCounts
     from chaoslab.execution import delivery

@@ -228,7 +228,9 @@ def _print_result(result: ScenarioGate, options: argparse.Namespace) -> int:
             ],
         )
         return result.exit_code
-    print("\n".join([result.summary_line, *result.in_words()] if options.quiet else result.in_words()))
+    print(
+        "\n".join([result.summary_line, *result.describe_in_words()] if options.quiet else result.describe_in_words())
+    )
     # GitHub shows these as annotations; elsewhere they are noise.
     if read_variable("GITHUB_ACTIONS") == "true":
         print("\n".join(render_workflow_commands(result)))

@@ -82,13 +82,13 @@ def run(options: argparse.Namespace) -> int:
         proofs.extend(new_proofs)
         if not options.json:
             print(scenario.name)
-            print("\n".join(line for mitigation in new_proofs for line in mitigation.in_words()))
+            print("\n".join(line for mitigation in new_proofs for line in mitigation.describe_in_words()))
             if tries:
                 print(_describe_mitigations([mitigation.what for mitigation in new_proofs if mitigation.holds]))
     if not proofs:
         return print_error(LookupError(f"no scenario of {file} has '{options.only}' in its name"))
     if options.json:
-        print_json(proofs=[mitigation.data() for mitigation in proofs])
+        print_json(proofs=[mitigation.to_json_data() for mitigation in proofs])
     return 0 if any(mitigation.holds for mitigation in proofs) else OPENED
 
 

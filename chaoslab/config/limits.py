@@ -23,7 +23,7 @@ def load_limits(path: Path, origin_: str = "") -> tuple[Limits, ...]:
         raise ValueError(f"{origin_}{message}") from None
 
 
-def add_process_limits(plan: Plan) -> Plan:
+def add_environment_limits(plan: Plan) -> Plan:
     """The plan with the limits of this process too. Raises ValueError: the file that states them is wrong, so nothing
     may be done."""
     named = copy_environment().get(VARIABLE)
@@ -38,6 +38,6 @@ def list_allowed_hosts(limits: Iterable[Limits]) -> frozenset[str] | None:
     return frozenset.intersection(*stated_hosts) if stated_hosts else frozenset() if allowed else None
 
 
-def make_limit_variables(path: Path) -> Mapping[str, str]:
+def make_limit_environment(path: Path) -> Mapping[str, str]:
     """The variables that hand on the limits in this file to a process."""
     return {VARIABLE: str(path.absolute())}

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from chaoslab.base.registry import suggest_name
-from chaoslab.config.limits import add_process_limits
+from chaoslab.config.limits import add_environment_limits
 from chaoslab.config.settings import SettingError, Settings, read_variable
 from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core import triggers
 from chaoslab.core.fault import get_trait, load_fault
-from chaoslab.core.inject import ENGINE_ALONE, describe_only_place, explain_model_refusal
+from chaoslab.core.inject import ENGINE_ALONE, explain_fault_unfit_for_model, explain_where_fault_works
 from chaoslab.core.levels import level, network
 from chaoslab.core.plan import Choice, Injection, Plan, check_after_references
 
@@ -78,7 +78,7 @@ def plan_from_settings(settings: Settings) -> Plan:
         _check_injection(injection)
     try:
         check_after_references(in_force)
-        return add_process_limits(Plan(settings.seed, in_force))
+        return add_environment_limits(Plan(settings.seed, in_force))
     except ValueError as error:
         raise SettingError(error.args[0]) from None
 
@@ -104,14 +104,14 @@ def _iterate_named_injections(settings: Settings, params: Params) -> Iterator[In
         if at and of_model and target != MODEL:
             raise SettingError(f"FAULTS names '{named}', and {fault} needs the model")
         if get_trait(cls, "of_tools") and target == MODEL:
-            raise SettingError(f"FAULTS names '{named}': {explain_model_refusal(fault, target)}")
+            raise SettingError(f"FAULTS names '{named}': {explain_fault_unfit_for_model(fault, target)}")
         if layer == "stream" and chance and not settings.is_streaming:
             raise SettingError(f"FAULTS names {fault}, which needs STREAM=on: with off, no answer is streamed")
         if get_trait(cls, "refuses_at") == "handshake" and target != MODEL:
             raise SettingError(f"FAULTS names '{named}', and the tools speak no TLS: name {fault}@{MODEL}")
         if get_trait(cls, "of_process") and target == MODEL:
             raise SettingError(f"FAULTS names '{named}', and {fault} stops the process of a service, not of the model")
-        if (where := describe_only_place(fault)) and not (where == ENGINE_ALONE and settings.world == "compose"):
+        if (where := explain_where_fault_works(fault)) and not (where == ENGINE_ALONE and settings.world == "compose"):
             raise SettingError(f"FAULTS names {fault}, which {where}")
         if get_trait(cls, "of_clock"):
             raise SettingError(f"FAULTS names {fault}, which moves the clock of a function or of services= in Python")
@@ -139,7 +139,7 @@ OF_PROCESSES = ("local", "compose")
 """The worlds in which each service is a process of its own."""
 
 
-def check_world_supports(chosen: Settings, plan: Plan) -> None:
+def check_world_supports_plan(chosen: Settings, plan: Plan) -> None:
     """Checks that the world can do what the plan asks of it. Raises SettingError: a fault stops a process where nobody
     can."""
     alone = chosen.world == "compose" and read_variable("STOPPER") == "none"
@@ -171,7 +171,8 @@ def _parse_triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str,
         raise SettingError(f"{setting} has a chance: state it in {setting.removesuffix('TRIGGERS')}PROB")
     try:
         plain = {
-            name: triggers.parse_trigger(name, value, where=f" in {setting}").plain for name, value in parsed.items()
+            name: triggers.parse_trigger(name, value, where=f" in {setting}").value_as_json
+            for name, value in parsed.items()
         }
     except (LookupError, ValueError) as error:
         # A ValueError's words have the setting already, by `where`; those of an unknown name have not.

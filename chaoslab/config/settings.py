@@ -59,7 +59,7 @@ class Settings:
     """All settings in force. A field's environment name is its own name in capitals."""
 
     groq_api_key: str = _define_setting(
-        "", parsers.parse_key, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
+        "", parsers.parse_api_key, "A Groq key. Empty: the offline model answers.", group="The model", secret=True
     )
     model: str = _define_setting("", str, f"The model's name. Empty: {GROQ_MODEL} with a key, {OFFLINE_MODEL} without.")
     model_url: str = _define_setting(

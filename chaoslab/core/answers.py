@@ -319,12 +319,12 @@ def split_in_half(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (text[:middle], text[middle:])))
 
 
-def cut_text_share(text: str, share: float) -> str:
+def truncate_json_text(text: str, share: float) -> str:
     """The beginning of a JSON object's text: a share of it, so much that it is no JSON."""
     return text[: min(len(text) - 1, max(1, int(len(text) * share)))] or "{"
 
 
-def cut_words_share(text: str, share: float) -> str:
+def truncate_to_word_share(text: str, share: float) -> str:
     """The beginning of a text: a share of its words, at least one less than all."""
     words = text.split(" ")
     return " ".join(words[: min(len(words) - 1, int(len(words) * share))])

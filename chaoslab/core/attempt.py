@@ -65,7 +65,7 @@ class AttemptFaults:
         self, injection: Injection, draw: Callable[[], ActiveFault] | None, _: Call
     ) -> ActiveFault | None:
         """The fault of an injection whose story is reached, if it hits."""
-        self.add_asked_injection(injection.name)
+        self.add_rolled_injection(injection.name)
         if draw is None:
             return None
         active = draw()
@@ -84,9 +84,9 @@ class AttemptFaults:
         """Notes that the story has changed the exchange; `chain` calls it."""
         if get_trait(active.fault, "conditional"):
             self._note(active.build_scheduled_event(self._call))
-        self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
+        self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.attempt_ref))
 
-    def add_asked_injection(self, injection: str) -> None:
+    def add_rolled_injection(self, injection: str) -> None:
         """Notes that the attempt is one of those that the injection could hit."""
         if injection not in self.rolled:
             self.rolled.append(injection)
@@ -95,9 +95,9 @@ class AttemptFaults:
         """Notes a fault that no injection decided on for this attempt: an outage brought it."""
         active.injected = True
         self.active.append(active)
-        self.add_asked_injection(active.injection)
+        self.add_rolled_injection(active.injection)
         self._note(active.build_scheduled_event(self._call))
-        self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
+        self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.attempt_ref))
 
     def log_met_faults(self, observation: Observation) -> str:
         """Notes which of the faults the caller met, once the attempt is over. Returns the words for its reply if one of
@@ -117,7 +117,7 @@ class AttemptFaults:
                     FaultWitnessed(
                         fault=active.fault_name,
                         injection=active.injection,
-                        at=self._call.at,
+                        at=self._call.attempt_ref,
                         evidence=evidence,
                         changed=active.describe_changes(),
                     )
@@ -132,7 +132,7 @@ class AttemptFaults:
         by = next((active.fault_name for active in self.active if active.waits and active.met), "")
         for active in self.active if by else ():
             if active.injected and not active.met:
-                name, injection, at = active.fault_name, active.injection, self._call.at
+                name, injection, at = active.fault_name, active.injection, self._call.attempt_ref
                 self._note(FaultHealed(fault=name, injection=injection, at=at, witnessed=False, masked_by=by))
 
 
@@ -168,7 +168,7 @@ class Attempt(ABC):
         self.sent: Call | None = None
         self._skew: Skew | None = None
         self._memory, self._elapsed_s = memory, elapsed_s
-        self.faults = AttemptFaults(memory, call, note or self.note, elapsed_s=elapsed_s, spent=spent)
+        self.faults = AttemptFaults(memory, call, note or self.log_flow_event, elapsed_s=elapsed_s, spent=spent)
         self._stories = self.faults.build_fault_getters(candidates, decisions)
 
     @abstractmethod
@@ -176,12 +176,12 @@ class Attempt(ABC):
         """Sends the call; a step of a story. Raises Failure: no reply came before the deadline."""
 
     @abstractmethod
-    def note(self, event: Event) -> None:
+    def log_flow_event(self, event: Event) -> None:
         """Logs an event; a step of a story."""
 
     async def pause(self, delay_s: float) -> None:
         """Lets time pass, of which there is enough."""
-        await self.clock.asleep(delay_s)
+        await self.clock.sleep_async(delay_s)
 
     async def pause_unless_faults_end(self, delay_s: float, let_pass: Callable[[float], Awaitable[object]]) -> bool:
         """Lets time pass, unless the plan's limits end its faults meanwhile. Returns True then."""
@@ -223,7 +223,7 @@ class Attempt(ABC):
             return await self.send(self.call)
         self._skew = skew.get()
         try:
-            return await run_flow(nest_flows(self._stories, self.call, self.handle_injected), self)
+            return await run_flow(nest_flows(self._stories, self.call, self.handle_injected_fault), self)
         finally:
             if skew.get() is not self._skew:  # its caller may have given it up, and goes on by its own clock
                 skew.set(self._skew)
@@ -239,7 +239,7 @@ class Attempt(ABC):
         """Has whoever asks the agent do something; a step of a story."""
         return self._memory.user(step, self.call)
 
-    def handle_injected(self, active: ActiveFault) -> None:
+    def handle_injected_fault(self, active: ActiveFault) -> None:
         """Notes that a story has changed the exchange."""
         self.faults.log_injected_fault(active)
 

@@ -24,7 +24,7 @@ from chaoslab.core.exchange import (
     UserActs,
     Wait,
 )
-from chaoslab.core.fault import Fault, guarded, make_broken_fault
+from chaoslab.core.fault import Fault, guarded, make_broken_fault_error
 
 T = TypeVar("T")
 REPLY_SHOWN = 120
@@ -69,16 +69,16 @@ class ActiveFault:
         with guarded(self.fault_name, "witnessed"):
             return self.fault.witnessed(observation)
 
-    def idle(self, observation: Observation) -> str:
+    def explain_idle(self, observation: Observation) -> str:
         """The reason, in words, that the fault had nothing to do with the call, or an empty text. Raises BrokenFault:
         the fault's code raised."""
-        with guarded(self.fault_name, "idle"):
-            return self.fault.idle(observation)
+        with guarded(self.fault_name, "explain_idle"):
+            return self.fault.explain_idle(observation)
 
     def build_scheduled_event(self, call: Call) -> Event:
         """The event to note before the fault acts."""
         return FaultScheduled(
-            fault=self.fault_name, injection=self.injection, at=call.at, params=dict(vars(self.fault))
+            fault=self.fault_name, injection=self.injection, at=call.attempt_ref, params=dict(vars(self.fault))
         )
 
     def describe_changes(self) -> str:
@@ -148,15 +148,15 @@ def nest_flows(
                 reply: Reply = end.value
                 if not isinstance(reply, Reply):
                     unlike = TypeError(f"it returned {type(reply).__name__}: a story returns a Reply")
-                    raise make_broken_fault(active.fault_name, "flow", unlike) from None
+                    raise make_broken_fault_error(active.fault_name, "flow", unlike) from None
                 # By identity: a story that changes nothing returns the very reply that it got.
                 if reply is not inner:
                     active.reply = reply
-                    piped = None if inner is None else reply.own_pipes(inner)
+                    piped = None if inner is None else reply.find_added_pipes(inner)
                     for watched in piped or ():  # its pipes act when the body is read, or never
                         watched.on_change, watched.blame = (
                             mark_injected,
-                            partial(make_broken_fault, active.fault_name, "flow"),
+                            partial(make_broken_fault_error, active.fault_name, "flow"),
                         )
                     if piped is None:
                         mark_injected()
@@ -177,7 +177,7 @@ def nest_flows(
                     and is_raised_by_value(error, type(active.fault).__module__)
                 ):
                     return inner
-                raise make_broken_fault(active.fault_name, "flow", error) from error
+                raise make_broken_fault_error(active.fault_name, "flow", error) from error
             fails = False
             try:
                 if isinstance(step, Call):
@@ -217,7 +217,7 @@ class Driver(Protocol):
     async def wait(self, delay_s: float) -> None: ...
     def advance_clock(self, by_s: float) -> str: ...
     def perform_user_act(self, step: UserActs) -> bool: ...
-    def note(self, event: Event) -> None: ...
+    def log_flow_event(self, event: Event) -> None: ...
 
 
 async def run_flow(flow: Flow, driver: Driver) -> Reply:
@@ -243,7 +243,7 @@ async def run_flow(flow: Flow, driver: Driver) -> Reply:
                 elif isinstance(step, UserActs):
                     answer = driver.perform_user_act(step)
                 else:
-                    driver.note(step.event)
+                    driver.log_flow_event(step.event)
             except Failure as failure:
                 failed = failure
     finally:

@@ -74,7 +74,7 @@ class Conversation:
         """The time that passes between the turns, in seconds."""
         return sum(turn.after_s for turn in self.turns)
 
-    def waiting(self, waits_s: Mapping[int, float]) -> Conversation:
+    def with_waits(self, waits_s: Mapping[int, float]) -> Conversation:
         """The same with other times before the turns with these numbers, in seconds."""
         turns = (replace(turn, after_s=waits_s.get(n, turn.after_s)) for n, turn in enumerate(self.turns, 1))
         return replace(self, turns=tuple(turns))

@@ -239,7 +239,7 @@ class ChanceSet(Event):
     chance: Chance
 
     @property
-    def said(self) -> str:
+    def change_in_words(self) -> str:
         """The change in words."""
         return f"{self.setting} was {self.was:g} and was set to {self.chance:g} while the run went on"
 
@@ -251,7 +251,7 @@ class FaultsOff(Event):
     injections: list[str]
 
     @property
-    def said(self) -> str:
+    def change_in_words(self) -> str:
         """The same in words."""
         return f"switched off while the run went on: {', '.join(self.injections)}"
 
@@ -633,7 +633,7 @@ class Budget(Event):
         "seconds": "TIME_LIMIT_S",
     }
 
-    def named(self, *, setting: bool) -> str:
+    def describe_passed_limit(self, *, setting: bool) -> str:
         """The limit in words: "the lab's CALL_LIMIT of 6" if a setting states it, "the limit of 6 calls" if Python code
         does."""
         if setting:

@@ -63,7 +63,7 @@ class Call:
     failed_with: Callable[[str], Reply] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
-    def at(self) -> AttemptRef:
+    def attempt_ref(self) -> AttemptRef:
         """The attempt's name in the log."""
         return AttemptRef(
             trial=self.trial,
@@ -77,7 +77,7 @@ class Call:
     def with_value(self, value: Any) -> Call:
         return replace(self, value=value)
 
-    def refused_with(self, status: int, *, retry_after_s: float = 0.0) -> Reply:
+    def build_refusal_reply(self, status: int, *, retry_after_s: float = 0.0) -> Reply:
         """The target's own reply for `status`; a plain JSON one if it has none. `retry_after_s`: the time to wait that
         it states; 0: the target's own, if any."""
         error_reply = self.errors.get(status) or ErrorReply(status, {"error": f"status {status}"})
@@ -106,11 +106,11 @@ class Reply:
         """The same reply with its events through one pipe more; a whole reply as it is. `holds`: see `WatchedPipe`."""
         return self if self.stream is None else replace(self, pipes=(*self.pipes, WatchedPipe(pipe, holds=holds)))
 
-    def after_line(self, line: str) -> Reply:  # noqa: ARG002 - most replies are no lines of a stream of messages
+    def with_preceding_line(self, line: str) -> Reply:  # noqa: ARG002 - most replies are no lines of a stream of messages
         """The same reply behind this line, where replies are lines among others; else this one."""
         return self
 
-    def own_pipes(self, inner: Reply) -> tuple[WatchedPipe, ...] | None:
+    def find_added_pipes(self, inner: Reply) -> tuple[WatchedPipe, ...] | None:
         """The pipes that this reply has beyond those of `inner`; None if it differs from it in anything else."""
         if self.stream is None or replace(self, pipes=inner.pipes) != inner:
             return None
@@ -124,18 +124,20 @@ class Reply:
         except (ValueError, RecursionError):  # brackets by the thousand
             pass
         try:
-            return [decode_json(line) for line in self.body.splitlines() if line.strip()] if self.in_lines else None
+            return (
+                [decode_json(line) for line in self.body.splitlines() if line.strip()] if self.has_json_lines else None
+            )
         except (ValueError, RecursionError):
             return None
 
     @property
-    def in_lines(self) -> bool:
+    def has_json_lines(self) -> bool:
         """True if each line of the body is JSON (NDJSON). The value is the list of theirs if there are several."""
         return any(k.lower() == "content-type" and v.lower().startswith(IN_LINES) for k, v in self.headers.items())
 
-    def spelt(self, value: Any) -> str:
+    def encode_value(self, value: Any) -> str:
         """A value as this reply's body has it."""
-        if isinstance(value, list) and self.in_lines:
+        if isinstance(value, list) and self.has_json_lines:
             return "".join(f"{_spelt(entry)}\n" for entry in value)
         return _spelt(value)
 
@@ -157,19 +159,19 @@ class Reply:
         return get_status_phrase(self.status, f"status {self.status}")
 
     def with_value(self, value: Any) -> Reply:
-        body = encode_text(self.spelt(value))
+        body = encode_text(self.encode_value(value))
         # Both were those of the other body.
         headers = {k: v for k, v in self.headers.items() if k.lower() not in ("content-length", "content-encoding")}
         return Reply(self.status, headers, body)
 
-    def in_form(self, value: Any) -> Reply:
+    def with_fitted_value(self, value: Any) -> Reply:
         """The reply with another value, in the form that its target promises. Itself if that leaves nothing changed."""
         return self.with_value(value)
 
     @property
     def json_text(self) -> str:
         """The reply's JSON, of a message all of it."""
-        return self.spelt(self.value)
+        return self.encode_value(self.value)
 
     def with_text(self, text: str) -> Reply:
         """The reply with this text in the place of its JSON."""
@@ -267,7 +269,7 @@ class Observation:
     told: str = ""
 
     @property
-    def met_reply(self) -> Reply | None:
+    def received_changed_reply(self) -> Reply | None:
         """The reply that the fault's own story made, if the caller got it as it was."""
         return self.reply if self.reply is not None and self.reply.same_as(self.changed_reply) else None
 
@@ -277,7 +279,7 @@ class Observation:
         return self.bytes if self.streamed is None else self.streamed.size
 
     @property
-    def bytes_least(self) -> int:
+    def service_bytes_min(self) -> int:
         """The bytes of the answer that are the service's own: whoever sends it may have added to the head."""
         if self.streamed is not None or self.reply is None:
             return self.body_bytes

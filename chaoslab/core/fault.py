@@ -13,7 +13,7 @@ from chaoslab.base.boundary import Through, is_foreign_error
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
 from chaoslab.base.registry import load_plugin as load_plugin
-from chaoslab.base.registry import make_broken_plugin, register_plugin
+from chaoslab.base.registry import make_broken_plugin_error, register_plugin
 from chaoslab.core.exchange import Arrival, Call, Failure, Flow, Observation, Toxic, TrialContext
 
 GROUP = "faults"
@@ -162,12 +162,12 @@ class Fault:
             return None
         return "the changed call was sent"
 
-    def unlike(self, got: Arrival) -> str:  # noqa: ARG002 - most faults promise nothing of pieces
+    def describe_deviation(self, got: Arrival) -> str:  # noqa: ARG002 - most faults promise nothing of pieces
         """The difference, in words, between an answer that met the fault and what its page says of the bytes; empty if
         there is none."""
         return ""
 
-    def idle(self, observation: Observation) -> str:  # noqa: ARG002 - most faults of the wire meet every call
+    def explain_idle(self, observation: Observation) -> str:  # noqa: ARG002 - most faults of the wire meet every call
         """The reason, in words, that a lane with this fault had nothing to do with the call; empty if there is none, so
         that an unwitnessed fault makes its trial invalid."""
         return ""
@@ -191,12 +191,12 @@ class guarded:
 
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         if error is not None and not isinstance(error, Failure) and is_foreign_error(error):
-            raise make_broken_fault(self._name, self._method, error) from error
+            raise make_broken_fault_error(self._name, self._method, error) from error
 
 
-def make_broken_fault(name: str, method: str, error: BaseException) -> BrokenFault:
+def make_broken_fault_error(name: str, method: str, error: BaseException) -> BrokenFault:
     """The error for a fault of this name whose method raised that error."""
-    return BrokenFault(make_broken_plugin(GROUP, name, f"its {method}() raised {describe_error(error)}").args[0])
+    return BrokenFault(make_broken_plugin_error(GROUP, name, f"its {method}() raised {describe_error(error)}").args[0])
 
 
 def load_fault(name: str) -> type[Fault]:
@@ -207,7 +207,7 @@ def load_fault(name: str) -> type[Fault]:
     """
     class_ = load_plugin(GROUP, name)
     if wrong := _find_class_defect(class_):
-        raise make_broken_plugin(GROUP, name, wrong)
+        raise make_broken_plugin_error(GROUP, name, wrong)
     return cast(type[Fault], class_)
 
 
@@ -218,7 +218,7 @@ def register_given_fault(fault: Fault) -> tuple[str, dict[str, Any]]:
     fault_class: Any = type(fault)
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", fault_class.__name__).lower()
     if wrong := _find_class_defect(fault_class):
-        raise make_broken_plugin(GROUP, name, wrong)
+        raise make_broken_plugin_error(GROUP, name, wrong)
     try:
         is_registered = load_plugin(GROUP, name) is fault_class
     except LookupError:

@@ -110,7 +110,7 @@ ENGINE_ALONE = "is done by a container's engine: use `chaoslab lab WORLD=compose
 STDIO_ALONE = "stands between the lines of an MCP server's standard output: use `chaoslab mcp`"
 
 
-def describe_only_place(fault: str) -> str:
+def explain_where_fault_works(fault: str) -> str:
     """The one place where a fault exists, in words, after its name; empty if it is not bound to one."""
     kind = load_fault(fault)
     return ENGINE_ALONE if get_trait(kind, "of_container") else STDIO_ALONE if get_trait(kind, "of_stdio") else ""
@@ -226,7 +226,9 @@ def inject(
     name, suffix = name or f"{fault} on {', '.join(targets)}", f" of {fault} on {targets[0]}"
     numbers = triggers.parse_trigger("calls", calls, where=suffix).value if calls != () else ()
     rolled = triggers.parse_trigger("chance", chance, where=suffix).value
-    checked = {key: triggers.parse_trigger(key, value, where=suffix).plain for key, value in trigger_values.items()}
+    checked = {
+        key: triggers.parse_trigger(key, value, where=suffix).value_as_json for key, value in trigger_values.items()
+    }
     injection = Injection(name, (Choice(fault, 1.0, params),), targets, rolled, numbers, checked)
     injection.check()
     return injection
@@ -272,14 +274,14 @@ def _explain_bad_value(parameter: Field[Any], hint: Any, value: Any, bounds: tup
     return "" if value <= high else f"{a_number} from {low:g} to {high}"
 
 
-def explain_model_refusal(fault: str, model: str) -> str:
+def explain_fault_unfit_for_model(fault: str, model: str) -> str:
     """The line by which a fault of tools' answers or arguments is refused at a model."""
     if get_trait(load_fault(fault), "corrupts") == "call":
         return f"{fault} works on the arguments of tools, and {model} is a model: inject missing_arguments"
     return f"{fault} works on the answers of tools, and {model} is a model: inject confabulation or garbled_answer"
 
 
-def _explain_machine_refusal(fault: str, target: str, *, is_function: bool) -> str:
+def _explain_fault_unfit_at_target(fault: str, target: str, *, is_function: bool) -> str:
     """The line by which a fault of the agent's own machine is refused elsewhere, or another fault there; empty if it
     fits."""
     known: Sequence[str] = get_trait(load_fault(fault), "of_machine")
@@ -332,7 +334,7 @@ def check_injections(
             for name in aimed:
                 # A pattern that covers others too is meant for those.
                 if name in has_messages and (name in injection.targets or has_messages.issuperset(aimed)):
-                    raise ValueError(explain_model_refusal(injection.choices[0].fault, name))
+                    raise ValueError(explain_fault_unfit_for_model(injection.choices[0].fault, name))
         for choice in injection.choices:
             medium = "a stream of events" if injection.layer == "stream" else "the bytes of an answer"
             needs_stream = injection.layer == "stream" or get_trait(load_fault(choice.fault), "of_bytes")
@@ -355,10 +357,10 @@ def check_injections(
                 raise ValueError(f"{choice.fault} {OF_USER}")
             if turns < 2 and (get_trait(kind, "of_turns") or choice.params.get("moment") == "between"):
                 raise ValueError(f"{choice.fault} is about the next turn, and there is none: give lab.turns(…)")
-            if (where := describe_only_place(choice.fault)) and not (stdio and where == STDIO_ALONE):
+            if (where := explain_where_fault_works(choice.fault)) and not (stdio and where == STDIO_ALONE):
                 raise ValueError(f"{choice.fault} {where}")
             for name in filter(injection.covers, present):
-                if refusal := _explain_machine_refusal(choice.fault, name, is_function=name in returns):
+                if refusal := _explain_fault_unfit_at_target(choice.fault, name, is_function=name in returns):
                     raise ValueError(refusal)
             for name in filter(injection.covers, returns if get_trait(kind, "of_process") else ()):
                 raise ValueError(f"{choice.fault} stops a process, and {name} is a function: aim it at a service")

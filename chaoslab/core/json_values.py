@@ -117,11 +117,11 @@ def group_by_column(value: Any, among: Sequence[Place]) -> list[list[Place]]:
     """The places, those together that differ only in positions: one column of a list of records each."""
     groups: dict[Place, list[Place]] = {}
     for path in among:
-        groups.setdefault(_find_column(value, path), []).append(path)
+        groups.setdefault(_make_column_path(value, path), []).append(path)
     return list(groups.values())
 
 
-def _find_column(value: Any, path: Place) -> Place:
+def _make_column_path(value: Any, path: Place) -> Place:
     column: list[Any] = []
     for key in path:
         column.append(None if is_list(value) else key)

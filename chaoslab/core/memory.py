@@ -94,10 +94,10 @@ class TrialMemory:
         if decisions.hit:
             decisions, shadowed = self._apply_limits(injections, decisions, occasion)
             for name in shadowed:
-                self.met[name].hit(occasion, lasting=False)
+                self.met[name].count_hit(occasion, lasting=False)
             for injection, decision in zip(injections, decisions, strict=True):  # when all have decided
                 if decision in HITS:
-                    self.met[injection.name].hit(occasion, lasting=decision == LASTS)
+                    self.met[injection.name].count_hit(occasion, lasting=decision == LASTS)
         return decisions
 
     def _apply_limits(

@@ -21,7 +21,7 @@ class HitsSoFar:
     in_a_row: int = 0
     first: tuple[str, int, int] = ("", 0, 0)
 
-    def hit(self, occasion: "Occasion", *, lasting: bool) -> None:
+    def count_hit(self, occasion: "Occasion", *, lasting: bool) -> None:
         """Counts a hit. `lasting`: it goes on with the last row."""
         self.times += 1
         if lasting:
@@ -57,7 +57,7 @@ class Occasion:
     under_way: int = 0
     changes: bool = False
 
-    def of(self, injection: str) -> HitsSoFar:
+    def get_hits(self, injection: str) -> HitsSoFar:
         """The hits of this injection so far."""
         hits = self.met.get(injection)
         if hits is None:

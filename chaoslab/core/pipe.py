@@ -45,7 +45,7 @@ class Pipe(Protocol):
         """Bytes taken in and not yet let out. The owner stops reading when they exceed `room_bytes`."""
 
     @property
-    def pieces(self) -> int:
+    def held_piece_count(self) -> int:
         """The number of pieces that hold these bytes."""
 
     @property
@@ -60,7 +60,7 @@ class Pipe(Protocol):
         """Seconds between the pieces that it cuts (0: none); such pieces must not arrive as one."""
 
     @property
-    def impatient(self) -> bool:
+    def acts_on_silence(self) -> bool:
         """True if it acts on silence. It must be fed all that arrives by a moment before it is polled up to that
         moment."""
 
@@ -74,10 +74,10 @@ class Pipe(Protocol):
         """The next moment at which a poll gives something, if nothing more arrives. It is past if a poll left some
         over."""
 
-    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:
+    def hand_over_items(self, now: float) -> tuple[list[Timed], list[Timed]]:
         """Makes room for a successor of the same kind. Returns what leaves at once and what to feed the successor."""
 
-    def release_all(self, now: float) -> list[Timed]:
+    def release_all_items(self, now: float) -> list[Timed]:
         """Lets go of everything, because the pipe is taken out."""
 
 
@@ -93,7 +93,7 @@ class Law(Protocol):
 class PacedQueue:
     """A queue that serves one item after the other by a law, so that order always holds."""
 
-    impatient = False
+    acts_on_silence = False
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class PacedQueue:
         self._over = False
 
     @property
-    def pieces(self) -> int:
+    def held_piece_count(self) -> int:
         return len(self._queue)
 
     def feed(self, timed: Timed) -> None:
@@ -161,7 +161,7 @@ class PacedQueue:
         piece = self._peek_next_piece()
         return None if piece is None or piece.at == math.inf else piece.at
 
-    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:
+    def hand_over_items(self, now: float) -> tuple[list[Timed], list[Timed]]:
         """The chunk in hand leaves at once, as in Toxiproxy; a waiting end or reset begins its wait again."""
         piece = self._peek_next_piece()
         hand, waiting = [Timed(now, timed.item) for timed in self._list_current_item_rest()], list(self._queue)
@@ -170,7 +170,7 @@ class PacedQueue:
             return hand, waiting
         return [], hand + waiting
 
-    def release_all(self, now: float) -> list[Timed]:
+    def release_all_items(self, now: float) -> list[Timed]:
         everything = [Timed(now, timed.item) for timed in (*self._list_current_item_rest(), *self._queue)]
         self._drop_all_items()
         return everything
@@ -216,7 +216,7 @@ class Pipeline:
     """
 
     straight = False
-    impatient = True
+    acts_on_silence = True
 
     def __init__(self) -> None:
         self._keys: list[str] = []
@@ -243,8 +243,10 @@ class Pipeline:
         return through + sum([self._pipes[index].held for index in self._list_active_positions()])
 
     @property
-    def pieces(self) -> int:
-        return len(self._through) + sum([self._pipes[index].pieces for index in self._list_active_positions()])
+    def held_piece_count(self) -> int:
+        return len(self._through) + sum(
+            [self._pipes[index].held_piece_count for index in self._list_active_positions()]
+        )
 
     def feed(self, timed: Timed) -> None:
         # The usual lane has one toxic, whose chunks need not go through the chain.
@@ -275,10 +277,10 @@ class Pipeline:
                 soonest = moment
         return soonest
 
-    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:
-        return self.release_all(now), []
+    def hand_over_items(self, now: float) -> tuple[list[Timed], list[Timed]]:
+        return self.release_all_items(now), []
 
-    def release_all(self, now: float) -> list[Timed]:
+    def release_all_items(self, now: float) -> list[Timed]:
         while self._keys:
             self.remove(self._keys[0], now)
         return self.poll(now)
@@ -298,7 +300,7 @@ class Pipeline:
         """Puts a successor under this key, which takes over what its predecessor still holds."""
         self._move_due_pieces(now, most)
         position = self._keys.index(key)
-        leave, rest = self._pipes[position].hand_over(now)
+        leave, rest = self._pipes[position].hand_over_items(now)
         self._feed_next_pipe(position + 1, leave)
         self._pipes[position] = pipe
         self._refresh_cache()
@@ -309,12 +311,12 @@ class Pipeline:
     def remove(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
         """Removes the pipe under this key; what it held moves on at once."""
         self._move_due_pieces(now, most)
-        self._drop_pipe(key, self.get(key).release_all(now))
+        self._drop_pipe(key, self.get(key).release_all_items(now))
 
     def remove_as_replaced(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
         """Removes the pipe under this key as if a successor took over: what it lost does not end the stream."""
         self._move_due_pieces(now, most)
-        leave, rest = self.get(key).hand_over(now)
+        leave, rest = self.get(key).hand_over_items(now)
         self._drop_pipe(key, leave + [Timed(now, timed.item) for timed in rest])
 
     def get(self, key: str) -> Pipe:
@@ -353,7 +355,7 @@ class Pipeline:
             pipe = self._pipes[position]
             moment = pipe.find_next_due()
             if moment is not None:
-                limit = min(now, soonest) if pipe.impatient else now
+                limit = min(now, soonest) if pipe.acts_on_silence else now
                 if moment <= limit:
                     last, until = position, limit
                 if moment < soonest:
@@ -367,7 +369,7 @@ class Pipeline:
         while out:
             moves += len(out)
             position = self._feed_next_pipe(position + 1, out)
-            if position >= end or self._pipes[position].impatient:
+            if position >= end or self._pipes[position].acts_on_silence:
                 break
             out = self._pipes[position].poll(now, count_max)
         return moves

@@ -212,8 +212,10 @@ class Injection:
             choice.build_fault()
         triggers_by_name = self.by_name
         for name, trigger in triggers_by_name.items():
-            reason = trigger.never({other: triggers_by_name[other] for other in triggers_by_name if other != name})
-            if not reason and turns and (reason := trigger.beyond(turns)):
+            reason = trigger.explain_never_holding(
+                {other: triggers_by_name[other] for other in triggers_by_name if other != name}
+            )
+            if not reason and turns and (reason := trigger.explain_too_few_turns(turns)):
                 reason += f", and the conversation has {turns} turn{'s' if turns != 1 else ''}"
             if reason:
                 raise ValueError(f"'{self.name}' can never hit: {reason}")
@@ -317,7 +319,7 @@ class Plan:
         asked_names: list[str] = []
         hits: list[ActiveFault] = []
         for injection in self.find_candidates(call.target, wire=True):
-            earlier_hits = occasion.of(injection.name)
+            earlier_hits = occasion.get_hits(injection.name)
             decision = injection.decide(occasion, earlier_hits)
             if decision:
                 asked_names.append(injection.name)

@@ -181,8 +181,8 @@ class WatchedPipe:
         return self.pipe.held
 
     @property
-    def pieces(self) -> int:
-        return self.pipe.pieces
+    def held_piece_count(self) -> int:
+        return self.pipe.held_piece_count
 
     @property
     def room_bytes(self) -> int:
@@ -193,8 +193,8 @@ class WatchedPipe:
         return self.pipe.pause_s
 
     @property
-    def impatient(self) -> bool:
-        return self.pipe.impatient
+    def acts_on_silence(self) -> bool:
+        return self.pipe.acts_on_silence
 
     def feed(self, timed: Timed) -> None:
         if self._expected is not None and not (self._holds and _is_blank(timed)):
@@ -228,11 +228,11 @@ class WatchedPipe:
             reraise_unless_foreign(error)
             raise self.blame(error) from error
 
-    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:
-        return self.pipe.hand_over(now)
+    def hand_over_items(self, now: float) -> tuple[list[Timed], list[Timed]]:
+        return self.pipe.hand_over_items(now)
 
-    def release_all(self, now: float) -> list[Timed]:
-        return self.pipe.release_all(now)
+    def release_all_items(self, now: float) -> list[Timed]:
+        return self.pipe.release_all_items(now)
 
 
 class PipedBody:

@@ -33,7 +33,7 @@ def describe_piece_mismatch(fault: str, seed: int) -> str | None:
     """The first difference, in words, between what arrives and what the fault's page says; empty if there is none, None
     if the page says nothing of pieces. Raises LookupError: no fault of that name."""
     kind = load_fault(fault)
-    if getattr(kind, "unlike", Fault.unlike) is Fault.unlike:
+    if getattr(kind, "describe_deviation", Fault.describe_deviation) is Fault.describe_deviation:
         return None
     was_compared = False
     for name, (content_type, form) in KINDS.items():
@@ -47,7 +47,9 @@ def describe_piece_mismatch(fault: str, seed: int) -> str | None:
             piece for _, piece in _parse_received_pieces(_run_service_trial(content_type, form, [], seed))[0]
         )
         pieces, ended_s, error = _parse_received_pieces(trial)
-        difference = fault_instance.unlike(Arrival(undisturbed, len(TEXTS) if form else 1, pieces, ended_s, error))
+        difference = fault_instance.describe_deviation(
+            Arrival(undisturbed, len(TEXTS) if form else 1, pieces, ended_s, error)
+        )
         if difference:
             return f"of {name}, {difference}"
     return "" if was_compared else "it met no answer"

@@ -10,7 +10,7 @@ from chaoslab.base.clock import format_iso
 from chaoslab.base.identity import hash_value
 from chaoslab.base.jsonable import repr_one_line, to_jsonable
 from chaoslab.base.parsers import parse_moment
-from chaoslab.config.limits import add_process_limits
+from chaoslab.config.limits import add_environment_limits
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.inject import check_injections
@@ -23,7 +23,7 @@ from chaoslab.execution.agents._run import WORLDS, AgentSpec
 from chaoslab.execution.agents.functions import ProcessAgent, check_agent, get_function_name
 from chaoslab.execution.forked import can_limit_memory
 from chaoslab.execution.options import RunArguments, RunOptions
-from chaoslab.execution.upstreams import check_allowed_hosts, check_no_clock_faults, check_no_refusals
+from chaoslab.execution.upstreams import check_allowed_hosts, check_no_clock_faults, check_no_refusing_faults
 from chaoslab.execution.workspace import parse_folder
 from chaoslab.model.formats import has_object_arguments
 from chaoslab.record.runs import Run
@@ -127,7 +127,7 @@ class RunTargets:
                 )
         check_services(injections, self.all_services)
         _validation.check_services_resettable(injections, self.services)
-        check_no_refusals(injections, self.upstreams)
+        check_no_refusing_faults(injections, self.upstreams)
         if self.world != "virtual":
             check_no_clock_faults(injections)
         return injections
@@ -185,7 +185,7 @@ def build_agent_spec(arguments: RunArguments) -> tuple[AgentSpec, bool, Path | N
         _can_be_killed(arguments.agent, arguments),
         arguments.wishes,
     )
-    plan = add_process_limits(
+    plan = add_environment_limits(
         Plan(
             arguments.seed,
             ground.check_injections(faults),

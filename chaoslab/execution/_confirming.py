@@ -88,7 +88,7 @@ class FailureConfirmation:
         return self.calm[:look]
 
     @property
-    def list_baseline_failures(self) -> list[SelfFailure]:
+    def baseline_failures(self) -> list[SelfFailure]:
         """The failures that happened without faults."""
         failed = {trial.kind: trial for trial in self.calm if trial.failed}
         counts = Counter(trial.kind for trial in self.calm if trial.failed)

@@ -25,7 +25,7 @@ class TrialPlace(Protocol):
         """Warnings about what the program asked of it."""
 
     @property
-    def drew(self) -> bool | None:
+    def has_drawn_chance(self) -> bool | None:
         """True if a program has drawn chance of its own; None: not known."""
 
     def enter_world(self) -> AbstractContextManager[None]: ...
@@ -79,7 +79,7 @@ class RealTimePlace:
         self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
         self._kills, self._killed = kills, False
 
-    drew = None
+    has_drawn_chance = None
     """The chance of this process is not the lab's."""
 
     @property
@@ -116,7 +116,7 @@ class RealTimePlace:
     async def await_quiet(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
         until_s = system.monotonic() + within_s
         while busy() and system.monotonic() < until_s:
-            await system.asleep(POLL_S)
+            await system.sleep_async(POLL_S)
 
     def list_pending_waits(self, busy: Callable[[], Sequence[str]]) -> list[str]:
         return [*busy()]

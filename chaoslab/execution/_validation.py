@@ -20,7 +20,7 @@ from chaoslab.execution.agents.functions import (
     unwrap_tool,
 )
 from chaoslab.execution.forked import can_fork
-from chaoslab.execution.upstreams import check_route_paths, is_model_route
+from chaoslab.execution.upstreams import check_no_doubled_paths, is_model_route
 from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters
 from chaoslab.seams.adapters.mcp import McpTool
@@ -205,7 +205,7 @@ def parse_upstreams(value: Any, world: str, *, isolate: bool) -> dict[str, Gatew
     if isolate:
         raise ValueError("upstreams stand behind a gateway of this process: leave isolate= out")
     gateway_routes = parse_routes(f"{name}={url}" for name, url in addresses.items())
-    check_route_paths(gateway_routes)
+    check_no_doubled_paths(gateway_routes)
     return gateway_routes
 
 

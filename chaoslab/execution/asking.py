@@ -95,7 +95,7 @@ class Model:
         )
 
 
-def ask_environment_model(messages: Messages) -> tuple[str, str]:
+def ask_judge_model(messages: Messages) -> tuple[str, str]:
     """The name and the words of the model of the environment, for `judged_by`. Raises Unjudged: there is no reply."""
     model = Model.from_environment("judged_by")
     return model.name, model.ask(messages).text

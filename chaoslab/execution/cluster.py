@@ -258,7 +258,7 @@ def cluster(
         client.subscribe_topic("all", lambda event: None if closing else _report_lost_worker(event, ended, tell))
         pool = client.get_executor(pure=False, retries=0)
 
-        def paths() -> Sequence[str]:  # those of the scenario that runs come first
+        def list_import_paths() -> Sequence[str]:  # those of the scenario that runs come first
             return (
                 sys.path
                 if is_local
@@ -268,7 +268,7 @@ def cluster(
         try:
             count_workers = lambda: len(client.nthreads())  # noqa: E731
             with use_executor_factory(
-                lambda limit_s, heard: PoolExecutor(pool, width, limit_s, heard, paths, count_workers)
+                lambda limit_s, heard: PoolExecutor(pool, width, limit_s, heard, list_import_paths, count_workers)
             ):
                 yield width
         finally:

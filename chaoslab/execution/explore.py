@@ -24,7 +24,7 @@ from chaoslab.execution._confirming import fails_alike as is_alike
 from chaoslab.execution.agents.functions import get_function_name
 from chaoslab.execution.exploring import SearchSession, make_failure_test, open_agent_search
 from chaoslab.execution.journal import SearchJournal
-from chaoslab.execution.options import RunArguments, check_number, spread_argument_object
+from chaoslab.execution.options import RunArguments, accept_fields_as_arguments, check_number
 from chaoslab.execution.trial import NoBaseline, Trial
 from chaoslab.search import causes, shrinking, strategies
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
@@ -84,10 +84,10 @@ class SearchProgress:
 
     def __str__(self) -> str:
         remaining = "" if self.left_s is None else f", about {self.left_s:.0f} s left"
-        return f"{self.strategy}: {self.found_text}{remaining}"
+        return f"{self.strategy}: {self.progress_text}{remaining}"
 
     @property
-    def found_text(self) -> str:
+    def progress_text(self) -> str:
         """The tried variations and the failures, in words."""
         plural = "" if self.failures == 1 else "s"
         return f"{self.tried} of {self.possible} tried, {self.failures} distinct failure{plural}"
@@ -239,7 +239,7 @@ class Exploration:
         save_exploration_map(self, Path(path))
 
 
-@spread_argument_object(ExploreArguments)
+@accept_fields_as_arguments(ExploreArguments)
 def explore(arguments: ExploreArguments) -> Exploration:
     """Tries each fault that applies at each call of an agent, at the calls that faults bring up, in pairs, in other
     orders of parallel calls and in plans by dice, in virtual time; then shrinks each distinct failure.
@@ -457,7 +457,7 @@ class _Explorer:
             self.contrasts[tried.variation.key] = contrast
             self._causes += [tried] if contrast.holds else []
             return
-        # One that fails without faults too is told as such (`FailureConfirmation.list_baseline_failures`).
+        # One that fails without faults too is told as such (`FailureConfirmation.baseline_failures`).
         if not contrast.calm_failed:
             self.unconfirmed.append(Unconfirmed(tried, contrast))
         self.known.add_trial(make_survived_result(tried, reruns))
@@ -499,7 +499,7 @@ class _Explorer:
         exploration = Exploration(
             [*failures], map_, list(self.known.tried.values()), ended, took_s, folder, self._asked
         )
-        exploration.by_itself, exploration.unconfirmed = self.confirmation.list_baseline_failures, self.unconfirmed
+        exploration.by_itself, exploration.unconfirmed = self.confirmation.baseline_failures, self.unconfirmed
         return exploration
 
     def save_map(self, exploration: Exploration | None = None) -> None:
@@ -545,9 +545,11 @@ def run_exploration(
         tried_so_far = explorer.known
         groups = group_by_root(group_alike_failures(list(tried_so_far.tried.values())))
         groups = [confirmed for group in groups if (confirmed := explorer.confirm_failure_group(group))]
-        unnoticeable = [entry for group in groups if is_hidden_failure(group[0], arguments) for entry in group]
+        unnoticeable = [entry for group in groups if is_unnoticeable_failure(group[0], arguments) for entry in group]
         shrunk = merge_by_root_cause(
-            _shrink_failure_group(explorer, group) for group in groups if not is_hidden_failure(group[0], arguments)
+            _shrink_failure_group(explorer, group)
+            for group in groups
+            if not is_unnoticeable_failure(group[0], arguments)
         )
         reruns = trials.run_variations(
             [entry.tried.variation for entry in shrunk], numbers=[entry.tried.chance for entry in shrunk]
@@ -555,7 +557,7 @@ def run_exploration(
         failures = []
         for entry, (_, trial) in zip(shrunk, reruns, strict=True):  # their stories, which were not kept
             shown_result = trials.assess_trial(entry.tried.variation, trial, BY)
-            failures.append(replace(entry.failure(trial), shown_fails=is_alike(shown_result, entry.tried)))
+            failures.append(replace(entry.make_found_failure(trial), shown_fails=is_alike(shown_result, entry.tried)))
         exploration = explorer.make_exploration(failures, ended)
         exploration.unnoticeable = unnoticeable
         exploration.commands = {entry.cause: command(entry) for entry in exploration.failures}
@@ -572,7 +574,7 @@ class Shrunk(NamedTuple):
     others: tuple[TriedVariation, ...] = ()
     contrast: Contrast | None = None
 
-    def failure(self, trial: Trial) -> FoundFailure:
+    def make_found_failure(self, trial: Trial) -> FoundFailure:
         return FoundFailure(self.tried, trial, self.others, self.reruns, self.minimal, contrast=self.contrast)
 
 
@@ -589,7 +591,7 @@ def merge_by_root_cause(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
     return sorted(by_root.values(), key=lambda entry: make_failure_sort_key(entry.tried))
 
 
-def is_hidden_failure(tried: TriedVariation, arguments: ExploreArguments) -> bool:
+def is_unnoticeable_failure(tried: TriedVariation, arguments: ExploreArguments) -> bool:
     """True of a failure that no agent could have noticed, unless its faults were asked for."""
     return is_unnoticed_failure(tried) and not arguments.tries
 
@@ -792,7 +794,7 @@ def _shrink_trial(trials: SearchSession, trial: Trial) -> FoundFailure:
     if shrunk.tried.variation.key != variation.key:
         contrast, _ = confirmation.measure_contrast(shrunk.tried)
     ((_, smallest_trial),) = trials.run_variations([shrunk.tried.variation], numbers=[shrunk.tried.chance])
-    failure = replace(shrunk.failure(smallest_trial), contrast=contrast)
+    failure = replace(shrunk.make_found_failure(smallest_trial), contrast=contrast)
     return replace(
         failure, shown_fails=is_alike(trials.assess_trial(failure.variation, smallest_trial, "shrink"), shrunk.tried)
     )

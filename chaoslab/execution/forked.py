@@ -257,7 +257,7 @@ class _Worker(Generic[S, R]):
         self._began_s = 0.0
 
     @property
-    def first_task_name(self) -> str:
+    def current_task_name(self) -> str:
         """The name of the trial that it does."""
         return self._work.get_spec_name(self.tasks[0].spec)
 
@@ -270,7 +270,7 @@ class _Worker(Generic[S, R]):
         self.tasks.append(task)
         self.child.send_spec(task.spec)
 
-    def take_results(self) -> None:
+    def collect_results(self) -> None:
         """Takes the results that have come. Raises Died: the child is gone."""
         for chunk_result, _ in self.child.read_results():
             self.tasks.popleft().result = chunk_result
@@ -296,7 +296,9 @@ class _Worker(Generic[S, R]):
         if task.deaths < tries:
             return self._restart_child()
         times = "" if tries == 1 else f", {tries} times in {tries}"
-        return self._give_up_tasks(WorkerLost(f"{self.first_task_name} kills the process that does it{times} ({died})"))
+        return self._give_up_tasks(
+            WorkerLost(f"{self.current_task_name} kills the process that does it{times} ({died})")
+        )
 
     def _give_up_tasks(self, lost: WorkerLost) -> bool:
         """Gives up the first trial, and those after it, whose results nobody takes then."""
@@ -354,7 +356,7 @@ class ChildExecutor:
                     is_complete = True
                     return
                 if (result := tasks[0].result) is None:
-                    self._take_results(workers)
+                    self._collect_worker_results(workers)
                 elif isinstance(result, WorkerLost):
                     raise result
                 else:
@@ -389,7 +391,7 @@ class ChildExecutor:
             worker.give_task(task)
             tasks.append(task)
 
-    def _take_results(self, workers: list[_Worker[S, R]]) -> None:
+    def _collect_worker_results(self, workers: list[_Worker[S, R]]) -> None:
         """Waits for results and takes them, and puts new children in the place of those that died or took too long."""
         busy, poll = {worker.child.results_fd: worker for worker in workers if worker.tasks}, select.poll()
         for results_fd in busy:
@@ -402,12 +404,12 @@ class ChildExecutor:
         for results_fd, _ in ready:
             worker = busy.pop(results_fd)
             try:
-                worker.take_results()
+                worker.collect_results()
             except ChildDied as died:
                 with self.heard():
                     died.raise_if_interrupted()
                 if worker.restart_after_death(died, 1 if self.jobs == 1 else TRIES):
-                    self.tell(f"a worker died ({died}): {worker.first_task_name} is done again")
+                    self.tell(f"a worker died ({died}): {worker.current_task_name} is done again")
                 else:
                     workers.remove(worker)
         for worker in busy.values():  # they had sent nothing
@@ -483,7 +485,7 @@ def _run_child_loop(
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        end_when_pipe_closes(lifeline)
+        end_process_when_pipe_closes(lifeline)
         stack.set_up_in_child()
         with os.fdopen(asked_end, "rb") as requests, os.fdopen(came_end, "wb") as replies:
             for message in _run_specs(opened, requests):
@@ -520,7 +522,7 @@ def _run_specs(opened: OpenWork[Any, Any], requests: Any) -> Iterator[bytes]:
         yield pickle.dumps((ChunkResult.build([], add_traceback_note(error)), ()))
 
 
-def end_when_pipe_closes(read_end: int) -> None:
+def end_process_when_pipe_closes(read_end: int) -> None:
     """Has the system end this process when nobody holds the other end of a pipe any more, into which nobody writes. A
     thread would need its turn, which a loop in C does not give."""
     import fcntl

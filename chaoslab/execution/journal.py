@@ -65,7 +65,7 @@ class SearchJournal:
             return ""
         key = self._make_next_trial_key()
         # Variations share the number of the trial that they vary, and with it a key; in a log each needs its own.
-        buffered = [event._replace(trial=key) for event in trial._result.kept]
+        buffered = [event._replace(trial=key) for event in trial._result.buffered_events]
         buffered.append(
             BufferedEvent.build(buffered[0].writer, buffered[-1].t, key, VariationTried(tried=tried.to_json()))
         )

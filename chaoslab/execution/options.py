@@ -502,7 +502,7 @@ def iterate_scenario_options() -> Iterator[Field[Any]]:
     return (option_field for option_field in fields(RunOptions) if option_field.metadata["key"])
 
 
-def spread_argument_object(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P, R]]:
+def accept_fields_as_arguments(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P, R]]:
     """Gives a function that takes one object of arguments the signature and the help of the object's class: it is
     called with the arguments themselves."""
     signature = inspect.signature(arguments)
@@ -517,7 +517,7 @@ def spread_argument_object(arguments: Callable[P, A]) -> Callable[[Callable[[A],
         name = function.__name__
 
         @wraps(function)
-        def call_with_arguments(*args: P.args, **kwargs: P.kwargs) -> R:
+        def call_with_argument_object(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:
@@ -528,11 +528,11 @@ def spread_argument_object(arguments: Callable[P, A]) -> Callable[[Callable[[A],
             return function(arguments(*args, **kwargs))
 
         of_function = inspect.signature(function).return_annotation
-        call_with_arguments.__signature__ = signature.replace(return_annotation=of_function)  # type: ignore[attr-defined]
-        call_with_arguments.__doc__ = inspect.cleandoc(function.__doc__ or "").replace(
+        call_with_argument_object.__signature__ = signature.replace(return_annotation=of_function)  # type: ignore[attr-defined]
+        call_with_argument_object.__doc__ = inspect.cleandoc(function.__doc__ or "").replace(
             OPTIONS_SENTENCE, render_options_help()
         )
-        return call_with_arguments
+        return call_with_argument_object
 
     return decorate
 

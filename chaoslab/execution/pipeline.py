@@ -81,18 +81,18 @@ def run_trials(
     steered_run = run if book is None else SteeredRun(run, book.folder.absolute())
     with closing(executor.map(steered_run, iterate_specs())) as trial_results:
         for result in trial_results:
-            spent_usd = result.spent_usd
+            spent_usd = result.run_spent_usd
             if book is not None and book.keep == "all":
-                book.write_trial(result.kept, seconds=result.seconds, ok=result.ok)
+                book.write_trial(result.buffered_events, seconds=result.seconds, ok=result.ok)
                 obey_pause_and_stop(book.folder)
             try:
                 yield result
             finally:  # whoever takes it may rule that it did not end well
                 if book is not None and book.keep != "all":
-                    buffered = result.kept
+                    buffered = result.buffered_events
                     # What landed after the answer lies behind the trial's own seconds.
                     seconds = max([result.seconds, *(event.t for event in buffered)])
-                    if not result.wanted and result.outcome in ENDED_WELL:
+                    if not result.is_story_requested and result.outcome in ENDED_WELL:
                         buffered = summarize_trial_events(buffered)
                     book.write_trial(buffered, seconds=seconds, ok=result.ok)
             if book is not None and book.keep != "all":

@@ -66,15 +66,15 @@ class TrialResult(Protocol):
         """The number of faults that were witnessed."""
 
     @property
-    def spent_usd(self) -> float:
+    def run_spent_usd(self) -> float:
         """The run's spending at the end of the trial, in dollars."""
 
     @property
-    def wanted(self) -> bool:
+    def is_story_requested(self) -> bool:
         """True if somebody ruled that the trial did not end well, whatever its outcome, so that its story is kept."""
 
     @property
-    def kept(self) -> list[BufferedEvent]:
+    def buffered_events(self) -> list[BufferedEvent]:
         """The trial's events, in the order they happened."""
 
 

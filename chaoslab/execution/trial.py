@@ -32,7 +32,7 @@ from chaoslab.execution.agents._trial_record import STOPPED
 from chaoslab.execution.drawn import DrawnPlan, DrawnRun, WrappedRun
 from chaoslab.execution.forked import make_executor
 from chaoslab.execution.judging import Judge, add_judge_opinions
-from chaoslab.execution.options import RunArguments, RunManyArguments, check_number, spread_argument_object
+from chaoslab.execution.options import RunArguments, RunManyArguments, accept_fields_as_arguments, check_number
 from chaoslab.execution.pipeline import open_run_folder, run_trials
 from chaoslab.execution.spec import REAL_LIMIT_S, Executor, RunSpec, TrialSpec
 from chaoslab.execution.trials import Trials
@@ -60,7 +60,7 @@ class Trial:
     plan: Plan
     twin: Trial | None
     _result: Any
-    """Its result with `history`, `kept`, `ok` and `warnings`: an `AgentResult`, or that of the lab's agent."""
+    """Its result with `history`, `buffered_events`, `ok` and `warnings`: an `AgentResult`, or the lab's agent's."""
     folder: Path | None = None
     opinion: JudgeReply | None = None
     """The opinion of `judge` on its answer, and what it cost; None if it was not asked."""
@@ -69,7 +69,7 @@ class Trial:
 
     def want(self) -> None:
         """Has the logs keep the story, also with `keep="failed"`; to be called before the next trial is taken."""
-        self._result.wanted = True
+        self._result.is_story_requested = True
 
     def forget(self) -> None:
         """Lets go of the trial's events, for whoever holds many trials. The verdict and what it met stay; there is no
@@ -95,7 +95,7 @@ class Trial:
 
     def _iterate_events(self) -> Iterator[events.Event]:
         """The events without records, which the history makes of them: to be read once, and instead of it."""
-        event_iterator: Iterator[events.Event] = self._result.book.events()
+        event_iterator: Iterator[events.Event] = self._result.book.iterate_events()
         return event_iterator
 
     @cached_property
@@ -196,7 +196,7 @@ class Trial:
         return to_one_line(f"Trial({self.key}, {self.outcome}: {self.why}", LINE_MAX - 1) + ")"
 
 
-@spread_argument_object(RunArguments)
+@accept_fields_as_arguments(RunArguments)
 def run(arguments: RunArguments) -> Trial:
     """Runs one trial of an agent, and returns its result even if the agent fails. The agent's code is not edited: its
     functions are swapped during the trial.
@@ -222,7 +222,7 @@ def run(arguments: RunArguments) -> Trial:
     """
     (trial,) = run_numbered_trials(arguments, range(1))
     for message in describe_idle_in_trial(trial.history, trial.plan.injections) if trial.calls_known else ():
-        # 3: the line that called `run`, behind `spread_argument_object`.
+        # 3: the line that called `run`, behind `accept_fields_as_arguments`.
         warnings.warn(message, NothingHit, stacklevel=3)
     return trial
 
@@ -231,7 +231,7 @@ class NothingHit(UserWarning):
     """A fault that had to hit has hit or changed nothing in any trial, such as one whose `tool=` fits no call."""
 
 
-@spread_argument_object(RunManyArguments)
+@accept_fields_as_arguments(RunManyArguments)
 def run_many(arguments: RunManyArguments) -> Trials[Trial]:
     """Runs `trials` trials of an agent, each when the iterator is advanced; `.frame()` makes one table of all. The
     options are those of `run`.

@@ -41,7 +41,7 @@ def check_no_clock_faults(injections: Iterable[Injection]) -> None:
             )
 
 
-def check_no_refusals(injections: Iterable[Injection], routes: Iterable[str]) -> None:
+def check_no_refusing_faults(injections: Iterable[Injection], routes: Iterable[str]) -> None:
     """Checks that no injection refuses connections to a route. Raises ValueError: one does."""
     names = list(routes)
     for injection in injections:
@@ -73,7 +73,7 @@ def check_allowed_hosts(plan: Plan, routes: Mapping[str, GatewayRoute]) -> None:
                 )
 
 
-def check_route_paths(routes: Mapping[str, GatewayRoute]) -> None:
+def check_no_doubled_paths(routes: Mapping[str, GatewayRoute]) -> None:
     """Checks that no provider's path would stand twice in an address. Raises ValueError: a route has it already."""
     for provider in formats.PROVIDERS:
         name, path = provider.name, provider.added
@@ -142,7 +142,7 @@ def make_no_proxy_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: ",".join(filter(None, (hosts, "127.0.0.1,localhost"))) for name, hosts in exceptions.items()}
 
 
-def write_proxy_variables(shared: Gateway, folder: str, *, near: bool) -> dict[str, str]:
+def prepare_proxy_variables(shared: Gateway, folder: str, *, near: bool) -> dict[str, str]:
     """The variables by which programs ask over the gateway's proxy and believe in its authority, whose certificates are
     written into the folder; none without a proxy. `near`: this machine is asked over it too."""
     from chaoslab.seams.gateway.trust import VARIABLES

@@ -11,7 +11,7 @@ from typing import Any
 from chaoslab.agent.prompts import Prompt, prompts_to_json
 from chaoslab.analysis.verdict.ledger import make_expected_effect
 from chaoslab.base.identity import hash_value
-from chaoslab.config.limits import add_process_limits
+from chaoslab.config.limits import add_environment_limits
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import WRITERS
 from chaoslab.core.conversation import Conversation
@@ -40,18 +40,18 @@ class LabTrialResult:
     warnings: tuple[str, ...] = ()
 
     @property
-    def wanted(self) -> bool:
-        """See `TrialResult.wanted`."""
-        return self.result.wanted
+    def is_story_requested(self) -> bool:
+        """See `TrialResult.is_story_requested`."""
+        return self.result.is_story_requested
 
-    @wanted.setter
-    def wanted(self, wanted: bool) -> None:
-        self.result.wanted = wanted
+    @is_story_requested.setter
+    def is_story_requested(self, wanted: bool) -> None:
+        self.result.is_story_requested = wanted
 
     @property
-    def kept(self) -> list[BufferedEvent]:
+    def buffered_events(self) -> list[BufferedEvent]:
         """The trial's events as they go into a log."""
-        return self.result.kept
+        return self.result.buffered_events
 
     @property
     def ok(self) -> bool:
@@ -62,7 +62,7 @@ class LabTrialResult:
     def history(self) -> History:
         """All events of the trial."""
         begin = datetime.fromisoformat(self.spec.now)
-        lines = render_lines(self.result.kept, run=self.spec.name, began=begin, after_s=0.0, seqs={})
+        lines = render_lines(self.result.buffered_events, run=self.spec.name, began=begin, after_s=0.0, seqs={})
         return History(record for line in lines if (record := parse_line(line)) is not None)
 
 
@@ -164,7 +164,7 @@ def _make_lab_spec(
     prompt_model = Prompt.build(prompt, **result_values)
     prompts, plan = (
         prompts_to_json([prompt_model]),
-        add_process_limits(Plan(seed, tuple(faults), () if limits is None else parse_limits(limits))),
+        add_environment_limits(Plan(seed, tuple(faults), () if limits is None else parse_limits(limits))),
     )
     name = f"lab{seed}-{hash_value([plan.to_json(), chosen.to_masked_dict(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)

@@ -66,9 +66,9 @@ class LabResult:
     ok: bool
     outcome: Outcome
     witnessed: int
-    spent_usd: float
-    kept: list[BufferedEvent]
-    wanted: bool = False
+    run_spent_usd: float
+    buffered_events: list[BufferedEvent]
+    is_story_requested: bool = False
     off: tuple[str, ...] = ()
     """The injections of the plan that somebody had switched off."""
     drew: bool = False
@@ -107,7 +107,7 @@ class LabSpec:
         (prompt,) = self.validated_prompts
         assert prompt.conversation is not None
         return replace(
-            run, prompts=prompts_to_json([prompt.with_conversation(prompt.conversation.waiting(drawn.waits))])
+            run, prompts=prompts_to_json([prompt.with_conversation(prompt.conversation.with_waits(drawn.waits))])
         )
 
     def get_spec_name(self, spec: TrialSpec) -> str:
@@ -218,7 +218,7 @@ class Lab:
             self._logs["agent"],
             system,
             SessionProgress(len(run.prompts)),
-            drew=lambda: context.get_world().drew,
+            drew=lambda: context.get_world().has_drawn_chance,
         )
 
     @contextmanager
@@ -294,7 +294,7 @@ class Lab:
             seam.cost_usd,
             masked_events,
             off=switched_off,
-            drew=world.drew,
+            drew=world.has_drawn_chance,
         )
 
     def _judge_outcome(
@@ -353,9 +353,9 @@ class TwinCache:
     def _run_baseline(self, number: int, run: LabSpec) -> BaselinePrompt:
         """The trial with that number, from 0."""
         result = self._lab.run_faultless_trial(number, run)
-        end = next((entry for entry in result.kept if entry.is_of_kind(events.PromptFinished)), None)
-        calls = sum(entry.is_of_kind(events.CallStarted) for entry in result.kept)
-        effects = [entry.fields for entry in result.kept if entry.is_of_kind(events.Effect)]
+        end = next((entry for entry in result.buffered_events if entry.is_of_kind(events.PromptFinished)), None)
+        calls = sum(entry.is_of_kind(events.CallStarted) for entry in result.buffered_events)
+        effects = [entry.fields for entry in result.buffered_events if entry.is_of_kind(events.Effect)]
         twin = Twin(str(end.fields["answer"]), result.seconds, calls) if end is not None and result.ok else None
         return BaselinePrompt(
             twin, [{"effect": effect["effect"], **effect["content"]} for effect in effects], result.drew

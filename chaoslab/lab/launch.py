@@ -217,7 +217,7 @@ def make_lab_spec(chosen: Settings, prompt_list: Sequence[Any]) -> LabSpec:
     """The run as a value. Raises SettingError: something in it is real, and this world has no way out."""
     from chaoslab.agent.prompts import prompts_to_json
     from chaoslab.base.identity import hash_value
-    from chaoslab.config.scenario import check_world_supports, plan_from_settings
+    from chaoslab.config.scenario import check_world_supports_plan, plan_from_settings
 
     _refuse_real_services()
     if chosen.groq_api_key or chosen.model_url:
@@ -226,9 +226,9 @@ def make_lab_spec(chosen: Settings, prompt_list: Sequence[Any]) -> LabSpec:
             f"{variable} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr
         )
         chosen = replace(chosen, groq_api_key="", model_url="")
-    _check_calendar_room(chosen, chosen.count_trials(len(prompt_list)))
+    _check_trial_dates_in_range(chosen, chosen.count_trials(len(prompt_list)))
     plan = plan_from_settings(chosen)
-    check_world_supports(chosen, plan)
+    check_world_supports_plan(chosen, plan)
     with pause_collector():
         from chaoslab.lab._virtual_lab import LabSpec  # and LangChain, for which no mistake has to wait
     prompts = prompts_to_json(prompt_list)
@@ -249,7 +249,7 @@ def _refuse_real_services() -> None:
         )
 
 
-def _check_calendar_room(chosen: Settings, trials: int) -> None:
+def _check_trial_dates_in_range(chosen: Settings, trials: int) -> None:
     """Raises SettingError if the calendar has no room for that many trials; each begins at the end of the one before
     it."""
     from datetime import MAXYEAR, datetime, timedelta

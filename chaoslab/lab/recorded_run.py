@@ -60,7 +60,7 @@ class RecordedRun:
     trials: list[str]
 
     @property
-    def start_location(self) -> str:
+    def start_event_location(self) -> str:
         """The file and line of `run_started`."""
         lines = self.files.get("info.log", [])
         number = next((line.number for line in lines if line.record and line.record.event is self.started), 1)
@@ -207,7 +207,9 @@ def _check_plan_unaltered(history: History, chosen: Set[str]) -> None:
     Unrepeatable: somebody has."""
     for record, switch_off in history.find_events(events.FaultsOff):
         if record.trial in chosen:
-            raise Unrepeatable(f"{record.trial} was made with faults {switch_off.said}, so the plan does not tell it")
+            raise Unrepeatable(
+                f"{record.trial} was made with faults {switch_off.change_in_words}, so the plan does not tell it"
+            )
     for record, hold in history.find_events(events.FaultHeldBack):
         if record.trial in chosen and hold.limit.startswith("lever "):
             reason = f"'{hold.injection}' was held back in {record.trial} by the {hold.limit}"
@@ -280,7 +282,7 @@ def make_replay_spec(remembered: RecordedRun) -> "LabSpec":
     from chaoslab.agent.prompts import Prompt
     from chaoslab.lab._virtual_lab import LabSpec
 
-    started, location = remembered.started, remembered.start_location
+    started, location = remembered.started, remembered.start_event_location
     chosen = Settings.from_masked_dict(started.settings, where=location)
     # No address and no key leads out of a virtual world: a foreign target is reached at the address of the lab's own.
     chosen = replace(chosen, model=started.model, model_url="", toxiproxy_url="")

@@ -90,7 +90,7 @@ def _list_changes_since_run(log: RecordedRun) -> Iterator[str]:
 
 
 def _compare_trial(log: RecordedRun, spec: LabSpec, trial: str, result: LabResult) -> ReplayedTrial:
-    difference, left_out = _find_trial_difference(log, spec, trial, result.kept)
+    difference, left_out = _find_trial_difference(log, spec, trial, result.buffered_events)
     events = sum(len(file_lines) for file_lines in log.get_lines(trial).values())
     return ReplayedTrial(trial, events, difference, left_out, result.seconds, result.outcome, result.witnessed)
 
@@ -162,7 +162,7 @@ def _compare_log_bytes(
     )
     begins = next((entry.t for entry in buffered if entry.is_of_kind(PromptStarted)), 0.0)
     assert first.record is not None
-    seqs = {name.removesuffix(".log"): _sequence_number(file_lines[0]) - 1 for name, file_lines in lines.items()}
+    seqs = {name.removesuffix(".log"): _get_sequence_number(file_lines[0]) - 1 for name, file_lines in lines.items()}
     replayed_lines: dict[str, list[bytes]] = {}
     for entry, spelt in zip(
         buffered, _render_log_lines(log, buffered, after_s=round(first.record.t - begins, 6), seqs=seqs), strict=True
@@ -176,7 +176,7 @@ def _compare_log_bytes(
     return min(differences)[1] if differences else ""
 
 
-def _sequence_number(line: RecordedLine) -> int:
+def _get_sequence_number(line: RecordedLine) -> int:
     return line.record.seq if line.record else line.number
 
 

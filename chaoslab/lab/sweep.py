@@ -108,14 +108,14 @@ def run_grid_cells(
 def _find_complete_runs(cells: Sequence[GridCell], prompts: Sequence[Any], logs: Path) -> dict[GridCell, Path]:
     """The newest complete run of each cell: of its settings and prompts, and made by the code that is here."""
     code, prompts_text = provenance.collect_versions(), canonical(list(prompts))
-    cells_by_settings = {canonical(_select_result_settings(cell.chosen.to_masked_dict())): cell for cell in cells}
+    cells_by_settings = {canonical(_drop_settings_without_effect(cell.chosen.to_masked_dict())): cell for cell in cells}
     complete_runs: dict[GridCell, Path] = {}
     for folder in runs.list_runs_newest_first(logs):
         started = _read_run_started(folder)
         # A sweep keeps no file of its own: what is done is read from the runs.
         if started is None or canonical(started.asked) != prompts_text:
             continue
-        cell = cells_by_settings.get(canonical(_select_result_settings(started.settings)))
+        cell = cells_by_settings.get(canonical(_drop_settings_without_effect(started.settings)))
         # Absent is no other code: a container holds only what it runs.
         is_same_code = all(started.code.get(name) in (code[name], provenance.ABSENT) for name in provenance.OWN)
         if cell is not None and cell not in complete_runs and is_same_code and _is_run_complete(folder):
@@ -123,7 +123,7 @@ def _find_complete_runs(cells: Sequence[GridCell], prompts: Sequence[Any], logs:
     return complete_runs
 
 
-def _select_result_settings(shown_settings: dict[str, Any]) -> dict[str, Any]:
+def _drop_settings_without_effect(shown_settings: dict[str, Any]) -> dict[str, Any]:
     """The settings on which the result depends. The virtual world uses no real model."""
     without_effect = (
         "BASE_PORT",

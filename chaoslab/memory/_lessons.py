@@ -165,4 +165,4 @@ def describe_lessons(
         yield f"with {fault} at {target}, {kind}, {component.joint_bad} of {component.joint} trials ended badly, each with other faults too"  # noqa: E501
     for name, dose_range in ranges:
         if dose_range.safe is not None or dose_range.unsafe is not None:
-            yield f"{name} of {fault} at {target}, {kind}: {dose_range.in_words(in_s=name.endswith('_s'))}"
+            yield f"{name} of {fault} at {target}, {kind}: {dose_range.describe_in_words(in_s=name.endswith('_s'))}"

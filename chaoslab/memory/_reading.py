@@ -77,7 +77,7 @@ class RunRead:
     targets: dict[str, TargetKnowledge] = field(default_factory=dict)
 
 
-def digest_run(folder: Path) -> str:
+def compute_run_key(folder: Path) -> str:
     """The key of a run: a digest of the bytes of its logs, and of what was ruled and said of it. A run of virtual time
     that is done twice has one key. Raises OSError: a file cannot be read."""
     digest = hashlib.blake2b(digest_size=12)
@@ -244,7 +244,7 @@ class _RunReader:
         # The number of trials is known at the end alone.
         targets = {name: replace(knowledge, trials=trials) for name, knowledge in self.targets.items()}
         return RunRead(
-            digest_run(self.folder),
+            compute_run_key(self.folder),
             self.name,
             self.folder,
             begin,

@@ -29,7 +29,7 @@ class PlanEntry:
     def design(self) -> Design:
         return self.enhanced.design
 
-    def in_words(self, number: int) -> str:
+    def describe_in_words(self, number: int) -> str:
         """The proposal in lines."""
         proposal = self.proposal
         cost = "1 trial" if proposal.cost == 1 else f"1 trial, about {format_long_duration(proposal.cost)}"
@@ -54,7 +54,7 @@ class PlanEntry:
             "target": proposal.cell.target,
             "fault": proposal.cell.fault,
             "how": proposal.cell.how,
-            "params": proposal.cell.inject_parameters,
+            "params": proposal.cell.parameters_for_inject,
             "reason": proposal.reason,
             **prediction_to_dict(proposal.prediction),
             "risk": proposal.risk.value,
@@ -188,7 +188,7 @@ class ProposedPlan:
                 )
             else:
                 lines.append("predictions: none")
-        lines += [entry.in_words(number) for number, entry in enumerate(self.entries, 1)]
+        lines += [entry.describe_in_words(number) for number, entry in enumerate(self.entries, 1)]
         if not self.entries:
             lines.append("nothing is left to try" + (" under this risk" if self.left_out else ""))
         if self.left_out:

@@ -187,7 +187,7 @@ class Memory:
             states = dict(db.execute("SELECT key, state FROM runs"))
             for folder in folders:
                 try:
-                    key = _reading.digest_run(folder)
+                    key = _reading.compute_run_key(folder)
                     if key in states and not (again and states[key] != KNOWN):
                         added.known += 1
                         continue
@@ -200,7 +200,7 @@ class Memory:
                     continue
                 changed = db.execute(
                     "DELETE FROM runs WHERE key = ? OR (folder = ? AND name = ?)",
-                    (key, _absolute_path(folder), run.name),
+                    (key, _make_absolute_path(folder), run.name),
                 ).rowcount
                 self._insert_run(db, run)
                 states[key] = KNOWN
@@ -245,7 +245,8 @@ class Memory:
             raise ValueError("bad trials without a fault: name the fault and its target")
         line = {
             "agent": agent, "text": text[:200], "target": target, "fault": fault, "how": how,
-            "params": cell.inject_parameters if cell else {}, "tried": tried if cell else 0, "bad": bad, "harm": harm,
+            "params": cell.parameters_for_inject if cell else {}, "tried": tried if cell else 0,
+            "bad": bad, "harm": harm,
             "revision": self.collect_evidence(agent).revision if revision is None else revision,
             "at": format_iso(system.utc()),
         }  # fmt: skip
@@ -282,7 +283,7 @@ class Memory:
         row = (
             run.key,
             run.name,
-            _absolute_path(run.folder),
+            _make_absolute_path(run.folder),
             format_iso(run.began),
             run.world,
             run.subject,
@@ -335,7 +336,7 @@ class Memory:
                     key
                     for (key,) in db.execute(
                         f"SELECT key FROM runs WHERE state <> '{FORGOTTEN}' AND ({condition})",
-                        {"it": value, "path": _absolute_path(Path(value))},
+                        {"it": value, "path": _make_absolute_path(Path(value))},
                     )
                 ]
                 deleted_count = len(keys)
@@ -486,7 +487,7 @@ def _pick_free_path(path: Path) -> Path:
     return next(candidate for candidate in chain((path,), numbered) if not candidate.exists())
 
 
-def _absolute_path(folder: Path) -> str:
+def _make_absolute_path(folder: Path) -> str:
     return str(folder.resolve())
 
 

@@ -108,7 +108,7 @@ class ModelApp(ABC):
         for the trial, in one line."""
         self.host, self.warn = host, warn
 
-    def handle_client_answer(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:  # noqa: B027 - most models need not know
+    def handle_answer_as_received(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:  # noqa: B027 - most models need not know
         """Takes what its client got as the answer to this request; None if that did not reach it whole."""
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -145,7 +145,7 @@ class LiveModel(ModelApp):
         self.token_s = token_s
         self._memory: dict[str, Any] = {}
 
-    def handle_client_answer(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
+    def handle_answer_as_received(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
         chat_format = find_format_at_host(self.host, path)
         if heard is not None and chat_format is not None and self._memory:
             chat_format.correct_stored_answer(self._memory, body, heard)

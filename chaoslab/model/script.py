@@ -133,7 +133,7 @@ class Scripted(LiveModel):
         earlier = key if key in self._open else self._find_repeated_request(chat)
         if earlier is not None:
             answered = self._open.pop(earlier)
-            # Under the new request's key, by which `handle_client_answer` looks the answer up.
+            # Under the new request's key, by which `handle_answer_as_received` looks the answer up.
             self._open[key] = replace(answered, chat=chat, lost=False)
             return answered.reply
         # After the repetitions: a retry of a request gets the answer that was made for it.
@@ -173,8 +173,8 @@ class Scripted(LiveModel):
             return "script"
         return None if given is not None and given.reacts else "reacting script"
 
-    def handle_client_answer(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
-        super().handle_client_answer(path, body, heard)
+    def handle_answer_as_received(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
+        super().handle_answer_as_received(path, body, heard)
         key = path.encode() + body
         answered = self._open.get(key)
         if answered is None:

@@ -137,9 +137,9 @@ class History:
 
     def find_attempt_events(self, kind: type[A_]) -> Sequence[tuple[Record, A_, Place]]:
         """The events of one kind of an attempt in time order, each with its line's envelope and its attempt."""
-        places = self._placed_cache.get(kind)
+        places = self._attempt_events_cache.get(kind)
         if places is None:
-            places = self._placed_cache[kind] = [
+            places = self._attempt_events_cache[kind] = [
                 (record, event, (record.trial, event.at.target, event.at.request, event.at.attempt))
                 for record, event in self.find_events(kind)
             ]
@@ -175,7 +175,7 @@ class History:
         return by_kind
 
     @cached_property
-    def attempt_places(self) -> set[Place]:
+    def attempt_keys(self) -> set[Place]:
         """The attempts at calls."""
         return {
             *map(_place, self.find_attempt_events(events.CallStarted)),
@@ -213,7 +213,7 @@ class History:
         )
 
     @cached_property
-    def _placed_cache(self) -> dict[type[events.Event], Sequence[tuple[Record, events.Event, Place]]]:
+    def _attempt_events_cache(self) -> dict[type[events.Event], Sequence[tuple[Record, events.Event, Place]]]:
         """The results of `find_attempt_events`: ten measures ask for the attempts of one kind."""
         return {}
 

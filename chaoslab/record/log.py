@@ -65,7 +65,7 @@ class Log:
         """Appends the event. Raises LogLost: it cannot be written, as when the disk is full or the file was deleted."""
         with self._lock:
             ts, t = format_iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
-            line = render_line(ts, t, self._run, trial, self._writer, self._seq + 1, self.encode_masked(event))
+            line = render_line(ts, t, self._run, trial, self._writer, self._seq + 1, self.encode_masked_event(event))
             self._write_lines(line)
             # Only now that it is there: a number without its line would be a gap.
             self._seq += 1
@@ -81,12 +81,12 @@ class Log:
             self._masker.add_secrets(new_secrets)
             printed.add_secrets(new_secrets)
 
-    def encode_masked(self, event: Event) -> str:
+    def encode_masked_event(self, event: Event) -> str:
         """The text of `encode_event` without secrets."""
         text = encode_event(event)
         return self._masker.mask_known(text) if has_no_secret(vars(event).values()) else self._masker.mask(text)
 
-    def write_buffered(self, events_: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
+    def write_buffered_events(self, events_: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
         Raises LogLost: as `write`."""
         with self._lock:

@@ -25,7 +25,7 @@ E = TypeVar("E", bound=Event)
 class DeferredEvent(Protocol):
     """An object that becomes events when the log is read."""
 
-    def event(self, phase: str, requests: Requests, t: float, /) -> Event:
+    def make_phase_event(self, phase: str, requests: Requests, t: float, /) -> Event:
         """The event of the part noted under this name, at the moment `t`. It is called once, in the order of noting."""
 
 
@@ -49,7 +49,7 @@ class _PackedEvents(NamedTuple):
         # Each is a line of JSON, which has no line feed in it.
         return cls(times, "\n".join(texts), moving)
 
-    def of_trial(self, trial: str) -> list[BufferedEvent]:
+    def unpack_events(self, trial: str) -> list[BufferedEvent]:
         texts: list[str | Event] = [*self.texts.split("\n")] if self.times else []
         for n, event in self.moving.items():
             texts[n] = event
@@ -81,7 +81,7 @@ class TrialLog:
         """The events with their times, where another process has read the lines."""
         self._sent = b""  # both, pickled by another process, until they are read
         self.plain = False
-        """True once `kept` was read, if no event holds a secret, so that a log has all of them as they are."""
+        """True once `buffered_events` was read, if no event holds a secret, so that a log has each as it is."""
         self.spelt: list[BufferedEvent] | None = None
         """Its events as a log takes them, to be sent to another process in their place; None if that would lack
         something."""
@@ -100,7 +100,7 @@ class TrialLog:
         return now_s
 
     def mark_position(self) -> None:
-        """Marks this place and moment of the log for `note_at_mark`."""
+        """Marks this place and moment of the log for `insert_events_at_mark`."""
         self._mark = len(self._lines), self._now()
 
     @property
@@ -113,7 +113,7 @@ class TrialLog:
         """True if something was noted after the mark."""
         return self._mark is not None and self._mark[0] < len(self._lines)
 
-    def note_at_mark(self, noted: Iterable[Event]) -> None:
+    def insert_events_at_mark(self, noted: Iterable[Event]) -> None:
         """Notes events at the marked place and moment, before all that came later; at the end if there is no mark."""
         position, moment = self._mark or (len(self._lines), self._now())
         self._lines[position:position] = [(moment, event, "") for event in noted]
@@ -161,7 +161,7 @@ class TrialLog:
         last = records[-1]
         self._history = History([*records, replace(last, seq=last.seq + 1, event=event)], ordered=True)
 
-    def events(self) -> Iterator[Event]:
+    def iterate_events(self) -> Iterator[Event]:
         """All events, for a reader who needs no records of them. To be read once, and instead of the history."""
         if self._sent:  # another process noted them
             return (record.event for record in self.history.records)
@@ -186,10 +186,10 @@ class TrialLog:
             t = round(moment - self.origin, 6)
             if isinstance(noted, TurnStarted):
                 self.requests.turn = noted.turn
-            yield t, noted.event(phase, self.requests, t) if phase else noted
+            yield t, noted.make_phase_event(phase, self.requests, t) if phase else noted
 
     @property
-    def kept(self) -> list[BufferedEvent]:
+    def buffered_events(self) -> list[BufferedEvent]:
         """The events of `history`, as a run's folder takes them, without secrets."""
         if self.spelt is not None:
             return self.spelt
@@ -214,4 +214,4 @@ class TrialLog:
         self.__dict__.update(state)
         self.requests, self._history = Requests(self.trial), None
         if (spelt := state["spelt"]) is not None:
-            self.spelt = spelt.of_trial(self.key)
+            self.spelt = spelt.unpack_events(self.key)

@@ -53,7 +53,7 @@ class MetFault:
     def witness_event(self) -> events.FaultWitnessed | None:
         return next((stage for stage in self.stages if isinstance(stage, events.FaultWitnessed)), None)
 
-    def in_words(self) -> str:
+    def describe_in_words(self) -> str:
         """The fault in one line; a fault that nobody witnessed stands out, with the reason."""
         stage = self.stages[0]
         # An injection that is named after its fault and target says nothing more.

@@ -46,9 +46,12 @@ def render_exploration(exploration: Any, *, every: bool = False) -> str:
         lines.append(f"{unnoticeable_text} changed an effect or the answer")
         # Only counted: no agent can notice these, so they are no failures of it.
         lines += [f"  {_render_failure_way(item)}" for item in exploration.unnoticeable if every]
-    lines += [f"map: {map_.in_words().removeprefix(ended)}", f"in order: {_describe_fault_orders(map_)}"]
+    lines += [f"map: {map_.describe_in_words().removeprefix(ended)}", f"in order: {_describe_fault_orders(map_)}"]
     if every:
-        lines += [f"trials: {', '.join(f'{number} by {name}' for name, number in map_.by_strategy.items())}", ""]
+        lines += [
+            f"trials: {', '.join(f'{number} by {name}' for name, number in map_.trial_counts_by_strategy.items())}",
+            "",
+        ]
         for row in map_.rows:
             wrapped = textwrap.wrap(
                 _render_row_outcomes(map_, row), WIDTH, initial_indent="    ", subsequent_indent="    "
@@ -95,7 +98,7 @@ def _read_source_line(location: str) -> str:
 
 def _describe_fault_orders(map_: Map) -> str:
     """The part of each order of faults that was tried, in words."""
-    return f"{', '.join(map(str, map_.by_order))}; {map_.higher}"
+    return f"{', '.join(map(str, map_.coverage_by_fault_count))}; {map_.higher_order_summary}"
 
 
 def colorize_text(text_: str) -> str:
@@ -108,7 +111,7 @@ def colorize_text(text_: str) -> str:
 def _render_row_outcomes(map_: Map, row: MapRow) -> str:
     """The outcomes of a row, the good ones counted, the bad ones with their faults, worst first."""
     good, bad = dict[str, int](), dict[str, list[str]]()
-    for _, _, tried in map_.of_row(row):
+    for _, _, tried in map_.iterate_tried_cells(row):
         if tried.failed:
             bad.setdefault(tried.outcome, []).append(tried.variation.injections[-1].choices[0].fault)
         else:
@@ -146,7 +149,7 @@ def save_exploration_map(exploration: Any, path: Path) -> None:
     if path.suffix not in ENDINGS:
         raise ValueError(f"{path} should end in {' or '.join(ENDINGS)}")
     if path.suffix == ".json":
-        write_file(json.dumps(exploration.map.data(), indent=2, ensure_ascii=False) + "\n", path)
+        write_file(json.dumps(exploration.map.to_json_data(), indent=2, ensure_ascii=False) + "\n", path)
     else:
         write_file(_render_page(exploration), path)
 
@@ -187,7 +190,7 @@ def _render_page(exploration: Any) -> str:
     ]  # fmt: skip
     return render_page(
         "explored.html",
-        said=map_.in_words(),
+        said=map_.describe_in_words(),
         calls=[str(row) for row in map_.rows],
         rows=rows,
         legend=outcomes,

@@ -5,7 +5,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.delivery import CONFIDENCE, DeliveryCounts
 from chaoslab.core.fault import get_trait, load_fault
-from chaoslab.core.inject import describe_only_place
+from chaoslab.core.inject import explain_where_fault_works
 from chaoslab.reports.page import format_count, wrap_text
 
 NAME_WIDTH, SEAM_WIDTH, RATE_WIDTH = 22, 8, 23
@@ -90,7 +90,7 @@ def render_check_summary(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
     ]
     without_seam = [fault for fault in faults if all(fault != name for name, _ in seams)]
     # Some faults need a process or a protocol that the check has not.
-    elsewhere = [fault for fault in without_seam if describe_only_place(fault)]
+    elsewhere = [fault for fault in without_seam if explain_where_fault_works(fault)]
     missing += [f"{fault} has no seam" for fault in without_seam if fault not in elsewhere or not delivered]
     lines = wrap_text(
         f"{format_count(len(faults), 'fault')}, {sum(r.eligible for r in delivered):,} calls, "
@@ -108,8 +108,8 @@ def render_check_summary(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
             )
         if pieces := [result.cell.fault for result in delivered if result.unlike is not None]:
             summary += f"; the bytes arrive piece by piece as the page says of {', '.join(pieces)}"
-        for where in dict.fromkeys(map(describe_only_place, elsewhere)):
-            those = [fault for fault in elsewhere if describe_only_place(fault) == where]
+        for where in dict.fromkeys(map(explain_where_fault_works, elsewhere)):
+            those = [fault for fault in elsewhere if explain_where_fault_works(fault) == where]
             untried += wrap_text(f"not tried: {', '.join(those)}; {'each' if len(those) > 1 else 'it'} {where}")
         return "\n".join([*lines, *wrap_text(summary), *untried]), True
     lines += [text for r, problem in bad for text in wrap_text(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {problem}")]

@@ -10,8 +10,8 @@ from chaoslab.analysis.verdict.standing import (
     Standing,
     StandingCount,
     classify_share,
-    standing_of_fact,
-    standing_of_outcome,
+    get_fact_standing,
+    get_outcome_standing,
 )
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
@@ -79,9 +79,9 @@ def apply_gate(
         )
     elif unmet:
         unproven.append("; ".join(unmet))
-    ended = StandingCount.from_standings(standing_of_outcome(str(verdict.outcome)) for verdict in judged.values())
+    ended = StandingCount.from_standings(get_outcome_standing(str(verdict.outcome)) for verdict in judged.values())
     if ended.open > OPEN_MAX * ended.total:
-        first = next((v.why for v in judged.values() if standing_of_outcome(str(v.outcome)) is Standing.OPEN), "")
+        first = next((v.why for v in judged.values() if get_outcome_standing(str(v.outcome)) is Standing.OPEN), "")
         reason_text = f": {first}" if first else ""
         verb = "is" if ended.open == 1 else "are"
         unproven.append(f"{ended.open} of {format_count(ended.total, 'trial')} {verb} open{reason_text}")
@@ -108,7 +108,7 @@ def apply_gate(
 def _rule_on_correct_share(least: float, judged: Mapping[str, Verdict]) -> GateRuling:
     """The ruling on the share of correct trials, with the open ones as bounds."""
     requirement = f"at least {least * 100:g} % correct were asked for"
-    counted = StandingCount.from_standings(standing_of_fact(verdict.correct) for verdict in judged.values())
+    counted = StandingCount.from_standings(get_fact_standing(verdict.correct) for verdict in judged.values())
     if not judged:
         return GateRuling(False, f"{requirement} and no share is known, since no trial was started", PROVES_NOTHING)
     if counted.well_share is None:

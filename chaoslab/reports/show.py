@@ -198,7 +198,7 @@ def _render_story(
         event_line = (
             render_event(record.event)
             if not is_folded
-            else f"fault    {faults[number].in_words()}"
+            else f"fault    {faults[number].describe_in_words()}"
             if number in faults
             else ""
         )
@@ -308,9 +308,9 @@ def _render_prompt_event(event: events.Event) -> str:
         case events.CallsOrdered():
             return f"order    {_to_one_line(', '.join(event.calls))}: drawn for calls made together"
         case events.FaultsOff():
-            return f"off      {_to_one_line(event.said)}"
+            return f"off      {_to_one_line(event.change_in_words)}"
         case events.ChanceSet():
-            return f"set      {_to_one_line(event.said)}"
+            return f"set      {_to_one_line(event.change_in_words)}"
         case events.LabWarning():
             return f"warning  {_to_one_line(event.message)}"
         case events.StoryLeftOut():

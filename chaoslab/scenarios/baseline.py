@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.verdict.exposure import FaultExposure
-from chaoslab.analysis.verdict.standing import StandingCount, standing_of_fact
+from chaoslab.analysis.verdict.standing import StandingCount, get_fact_standing
 from chaoslab.base.clock import format_iso, system
 from chaoslab.base.commandline import FORMAT
 from chaoslab.base.files import Unreadable, read_json
@@ -47,7 +47,7 @@ class Suite:
 
     def count_standings(self, figure: str) -> StandingCount:
         """The trials by one of FIGURES."""
-        return StandingCount.from_standings(standing_of_fact(getattr(side, figure)) for side in self.rows.values())
+        return StandingCount.from_standings(get_fact_standing(getattr(side, figure)) for side in self.rows.values())
 
     def explain_unfit(self, open_max: float) -> str:
         """The reason why these trials are no baseline: no fault was met, or too many are open; empty if they are."""

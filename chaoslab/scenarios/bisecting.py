@@ -107,7 +107,7 @@ def bisect_commits(
         if ends.nothing:
             raise ProvesNothing(f"{good} and {bad} prove nothing: {ends.nothing}")
         worst_step = record_step(
-            last, WORSE if ends.verdict == WORSE else UNDECIDED, len(ends.pairs), ends.in_words()[0]
+            last, WORSE if ends.verdict == WORSE else UNDECIDED, len(ends.pairs), ends.describe_in_words()[0]
         )
         if worst_step.verdict != WORSE:
             return Bisected((), tuple(steps))
@@ -160,12 +160,12 @@ def _judge_commit(
                     comparison, end.run_trials_up_to(pair_max), new.run_trials_up_to(pair_max), most=pair_max
                 )
         if of_well.verdict == WORSE:
-            return WORSE, len(of_well.pairs), of_well.in_words()[0]
+            return WORSE, len(of_well.pairs), of_well.describe_in_words()[0]
         if of_bad.verdict == BETTER:
-            return BETTER, len(of_bad.pairs), of_bad.in_words()[0]
+            return BETTER, len(of_bad.pairs), of_bad.describe_in_words()[0]
         if of_bad.decided:  # it is worse than the bad end, and not shown to be worse than the good one
             break
-    text = f"beside the good end {of_well.in_words()[0]}; beside the bad end {of_bad.in_words()[0]}"
+    text = f"beside the good end {of_well.describe_in_words()[0]}; beside the bad end {of_bad.describe_in_words()[0]}"
     return UNDECIDED, len(of_well.pairs), text
 
 

@@ -125,7 +125,7 @@ class ScenarioChecks:
 
     def _check_real_time(self) -> None:
         """Checks what only real time has: upstreams, and a command as the agent, which is a process of its own."""
-        from chaoslab.execution.upstreams import check_route_paths
+        from chaoslab.execution.upstreams import check_no_doubled_paths
         from chaoslab.scenarios.spec import CommandSpec, ResumeSpec, ScenarioSpec
         from chaoslab.seams.gateway.routes import parse_routes
 
@@ -148,7 +148,7 @@ class ScenarioChecks:
             self.add_error(("upstreams",), "upstreams are services of real time: say world: local")
         for name, url in spec.upstreams.items():
             try:
-                check_route_paths(parse_routes([f"{name}={url}"]))
+                check_no_doubled_paths(parse_routes([f"{name}={url}"]))
             except ValueError as error:
                 self.add_error(("upstreams", name), str(error))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.trace_diff import Story, build_story
 from chaoslab.analysis.verdict.standing import OPEN_MAX
-from chaoslab.execution.options import RunArguments, RunOptions, check_number, spread_argument_object
+from chaoslab.execution.options import RunArguments, RunOptions, accept_fields_as_arguments, check_number
 from chaoslab.record.trial_stream import read_trial_history
 from chaoslab.reports.changes import compare_run_pairs
 from chaoslab.reports.contents import Contents
@@ -172,7 +172,7 @@ class CompareArguments(RunOptions):
     tell: Tell | None = None
 
 
-@spread_argument_object(CompareArguments)
+@accept_fields_as_arguments(CompareArguments)
 def compare(asked: CompareArguments) -> Comparison:
     """Tries two sides on the same trials, until it is shown which is worse: two agents, two scenarios, or two runs that
     lie in logs/.

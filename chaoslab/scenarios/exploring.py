@@ -323,7 +323,7 @@ def exploration_to_json(exploration: Exploration) -> dict[str, Any]:
         "unconfirmed": [
             {"cause": causes.describe_cause(entry.tried), **vars(entry.contrast)} for entry in exploration.unconfirmed
         ],
-        "map": exploration.map.data(),
+        "map": exploration.map.to_json_data(),
     }
 
 

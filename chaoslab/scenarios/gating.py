@@ -70,7 +70,7 @@ class GatedScenario:
     @property
     def open_run(self) -> list[Pair]:
         """The pairs of which it is not known on a side if they are well."""
-        return [pair for pair in self.found.pairs if None in pair.get_states("well")]
+        return [pair for pair in self.found.pairs if None in pair.get_values_on_both_sides("well")]
 
     @property
     def undecided_reason(self) -> str:
@@ -138,17 +138,19 @@ class ScenarioGate:
             findings = [f"{gated.scenario.name}: {gated.undecided_reason}" for gated in self.undecided_scenarios]
         return f"gate {'FAILED' if self.has_failed else 'proves nothing'}: {'; '.join(findings)}"
 
-    def in_words(self) -> list[str]:
+    def describe_in_words(self) -> list[str]:
         """The gate in lines."""
         lines = []
         for gated in self.scenarios:
             lines += [
                 gated.scenario.name,
-                *gated.found.in_words(),
+                *gated.found.describe_in_words(),
                 *(f"  see {command}" for command in gated.rerun_commands),
             ]
             if gated.repeated is not None:
-                lines += [f"  {text}" for text in (f"rechecked: {gated.repeated.name}", *gated.repeated.in_words(1))]
+                lines += [
+                    f"  {text}" for text in (f"rechecked: {gated.repeated.name}", *gated.repeated.describe_in_words(1))
+                ]
             elif gated.alone:
                 lines.append(f"  not rechecked on fresh seeds, so one verdict decides: {gated.alone}")
         return [*lines, *self.notes, self.summary_line]
@@ -256,7 +258,7 @@ def build_junit_cases(scenario_gate: ScenarioGate) -> list[Case]:
             "pairs": len(gated.found.pairs), "worse": gated.found.count(WORSE), "open": len(gated.open_run),
             "new_harm": len(gated.newly_harmed_trials),
         }  # fmt: skip
-        text = "\n".join(gated.comparison.in_words())
+        text = "\n".join(gated.comparison.describe_in_words())
         message = f"new harm in trials {gated.newly_harmed_trials[:SHOWN]}\n{text}" if harmed else text
         group = (gated.scenario.file, gated.scenario.name)
         case_list.append(Case(group, "chaoslab gate", *group, gated.took_s, state, message, properties))
@@ -285,7 +287,9 @@ def render_markdown(scenario_gate: ScenarioGate) -> str:
                     for gated in scenario_gate.scenarios for figure in gated.found.stated)]  # fmt: skip
     for gated in scenario_gate.scenarios:
         if gated.repeated or gated.alone:
-            reasons = [gated.comparison.name, *gated.comparison.in_words()[:1]] if gated.repeated else [gated.alone]
+            reasons = (
+                [gated.comparison.name, *gated.comparison.describe_in_words()[:1]] if gated.repeated else [gated.alone]
+            )
             asked_text = "rechecked" if gated.repeated else "not rechecked"
             lines.append(f"- {format_code(gated.scenario.name)}, {asked_text}: {'; '.join(reasons)}")
     lines += [f"- {note}" for note in scenario_gate.notes]

@@ -16,7 +16,7 @@ from chaoslab.analysis.measures.idle import IdleInjections
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.analysis.verdict.exposure import FaultExposure, find_stopping_limit
 from chaoslab.analysis.verdict.ledger import describe_event_positions
-from chaoslab.analysis.verdict.standing import Standing, StandingCount, classify_share, standing_of_outcome
+from chaoslab.analysis.verdict.standing import Standing, StandingCount, classify_share, get_outcome_standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import interrupts
 from chaoslab.base.boundary import reraise_unless_foreign
@@ -26,7 +26,7 @@ from chaoslab.base.parsers import find_closest
 from chaoslab.base.registry import BrokenPlugin
 from chaoslab.core.events import FaultHeldBack, FaultsOff
 from chaoslab.core.fault import BrokenFault
-from chaoslab.execution.asking import ask_environment_model
+from chaoslab.execution.asking import ask_judge_model
 from chaoslab.execution.judging import Judge, add_judge_opinions
 from chaoslab.execution.options import RunArguments, get_scenario_key, iterate_scenario_options
 from chaoslab.execution.trial import Trial, run_numbered_trials
@@ -148,9 +148,9 @@ class Result:
         for objective in self.scenario.slo if ruling.trial.verdict.outcome is not Outcome.INVALID else ():
             ended = [
                 event
-                for _, event, _ in FinishedTrial(ruling.trial.history, ruling.trial.key, ruling.trial.verdict).ended(
-                    objective.tool
-                )
+                for _, event, _ in FinishedTrial(
+                    ruling.trial.history, ruling.trial.key, ruling.trial.verdict
+                ).list_numbered_ends(objective.tool)
             ]
             good, all_ = self.calls.get(objective, (0, 0))
             self.calls[objective] = (good + sum(map(objective.is_good_call, ended)), all_ + len(ended))
@@ -319,7 +319,7 @@ def _rule_by_requirements(rules: TrialRules, number: int, trial: Trial) -> Rulin
     reason = (
         "" if str(verdict.outcome) in rules.accept else to_one_line(f"{verdict.outcome}: {verdict.why}", REASON_MAX)
     )
-    is_open = standing_of_outcome(str(verdict.outcome)) is Standing.OPEN
+    is_open = get_outcome_standing(str(verdict.outcome)) is Standing.OPEN
     state = RulingState.PASSED if not reason else RulingState.INVALID if is_open else RulingState.FAILED
     if missed:
         state = RulingState.FAILED
@@ -356,7 +356,7 @@ def find_missed_assertions(rules: TrialRules, trial: Trial, opinions: list[Opini
     twin = trial.twin.history if trial.twin is not None else None
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
         finished_trial = FinishedTrial(
-            trial.history, trial.key, trial.verdict, twin, turn, opinions, ask_environment_model, trial
+            trial.history, trial.key, trial.verdict, twin, turn, opinions, ask_judge_model, trial
         )
         for assertion in assertions:
             if miss := _find_assertion_miss(assertion, finished_trial):

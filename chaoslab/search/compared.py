@@ -14,7 +14,7 @@ PROMPT, PROMPTS = 60, 12
 class Comparison(ComparedPairs):
     """The comparison of two sides; prints as lines."""
 
-    def in_words(self, most: int = 5) -> list[str]:
+    def describe_in_words(self, most: int = 5) -> list[str]:
         """The comparison in lines. `most`: the most pairs that are named as worse, as better and as open."""
         parts = (
             _describe_verdict(self),
@@ -56,7 +56,7 @@ class Comparison(ComparedPairs):
         }  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n".join(self.in_words())
+        return "\n".join(self.describe_in_words())
 
     __repr__ = __str__
 

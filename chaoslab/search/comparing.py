@@ -253,7 +253,7 @@ class ComparedPairs:
         if len(self.pairs) % self.period == 0:
             for round_pair in self.pairs[-self.period :]:
                 for figure in self.figures.values():
-                    figure.add(round_pair.get_states(figure.name), round_pair.cluster)
+                    figure.add(round_pair.get_values_on_both_sides(figure.name), round_pair.cluster)
 
     @property
     def stated(self) -> list[ComparedFigure]:

@@ -73,7 +73,7 @@ class Pair:
     differs: str = ""
     cause: str = ""
 
-    def get_states(self, figure: str) -> tuple[bool | None, bool | None]:
+    def get_values_on_both_sides(self, figure: str) -> tuple[bool | None, bool | None]:
         """One of FIGURES on the base and on the new side."""
         return getattr(self.base, figure), getattr(self.new, figure)
 
@@ -81,7 +81,7 @@ class Pair:
     def change_kind(self) -> str:
         """worse if a figure is lost, else better if one is won, else open if one is known on one side alone; empty if
         both sides are alike."""
-        states = [self.get_states(figure) for figure in FIGURES]
+        states = [self.get_values_on_both_sides(figure) for figure in FIGURES]
         if (True, False) in states:
             return WORSE
         if (False, True) in states:

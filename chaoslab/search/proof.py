@@ -16,7 +16,7 @@ class ProofChange:
     after: TriedVariation
 
     @property
-    def name(self) -> str:
+    def outcome_change(self) -> str:
         """closed, opened, failing (before and after), well, or open: nothing can be said of one of them."""
         if self.before.is_inconclusive or self.after.is_inconclusive:
             return "open"
@@ -26,7 +26,7 @@ class ProofChange:
 
     def __str__(self) -> str:
         outcomes = f"{self.before.outcome} → {self.after.outcome}"
-        reason = self.after.why if self.name == "opened" else self.before.why
+        reason = self.after.why if self.outcome_change == "opened" else self.before.why
         return f"{causes.describe_variation(self.before.variation)}: {outcomes} ({reason})"
 
 
@@ -41,7 +41,7 @@ class NewCall:
     failures: tuple[str, ...] = ()
 
     @property
-    def holds(self) -> bool:
+    def survives_all_faults(self) -> bool:
         """Every fault was tried at it, and it failed at none."""
         return self.tried == self.of and not self.failures
 
@@ -77,58 +77,60 @@ class Proof:
     new: list[NewCall] = field(default_factory=list)
     refused: str = ""
 
-    def named(self, name: str) -> list[ProofChange]:
-        return [change for change in self.changes if change.name == name]
+    def list_changes_of_kind(self, name: str) -> list[ProofChange]:
+        return [change for change in self.changes if change.outcome_change == name]
 
     @property
     def holds(self) -> bool:
         """It closes a failure and opens none, at the calls that are new neither."""
-        closes = bool(self.named("closed")) and not self.named("opened")
-        return not self.refused and closes and all(call.holds for call in self.new)
+        closes = bool(self.list_changes_of_kind("closed")) and not self.list_changes_of_kind("opened")
+        return not self.refused and closes and all(call.survives_all_faults for call in self.new)
 
     def __str__(self) -> str:
-        return "\n".join(self.in_words())
+        return "\n".join(self.describe_in_words())
 
     __repr__ = __str__
 
     @property
-    def costs(self) -> tuple[Cost, Cost]:
+    def costs_before_and_after(self) -> tuple[Cost, Cost]:
         """Before and after."""
         return Cost.sum_trial_costs([change.before for change in self.changes]), Cost.sum_trial_costs(
             [change.after for change in self.changes]
         )
 
-    def in_words(self, most: int = 5) -> Iterator[str]:
+    def describe_in_words(self, most: int = 5) -> Iterator[str]:
         """The proof in lines."""
         if self.refused:
             yield f"{self.what}: it cannot be tried: {self.refused}"
             return
-        counts = {name: len(self.named(name)) for name in ("closed", "opened", "failing", "well", "open")}
+        counts = {
+            name: len(self.list_changes_of_kind(name)) for name in ("closed", "opened", "failing", "well", "open")
+        }
         yield (
             f"{self.what}: {counts['closed']} closed, {counts['opened']} opened, {counts['failing']} still failing, "
             f"{counts['well']} well before and after"
             + (f"; nothing can be said of {counts['open']}" if counts["open"] else "")
         )
-        before, after = self.costs
+        before, after = self.costs_before_and_after
         tokens = f", {before.tokens} → {after.tokens} tokens" if before.tokens or after.tokens else ""
         yield f"  it costs {before.calls} → {after.calls} calls, {before.seconds:g} → {after.seconds:g} s{tokens}"
         for name in ("opened", "failing", "closed"):
-            changes = self.named(name)
+            changes = self.list_changes_of_kind(name)
             for change in changes[:most]:
                 yield f"  {name}: {change}"
             if len(changes) > most:
                 yield f"  … and {len(changes) - most} more {name}"
-        for call in sorted(self.new, key=lambda change: change.holds)[:most]:
+        for call in sorted(self.new, key=lambda change: change.survives_all_faults)[:most]:
             yield f"  new call: {call}"
         if len(self.new) > most:
             yield f"  … and {len(self.new) - most} more new calls"
 
-    def data(self) -> dict[str, Any]:
+    def to_json_data(self) -> dict[str, Any]:
         """The proof as JSON values."""
-        before, after = self.costs
+        before, after = self.costs_before_and_after
         cells: list[Mapping[str, Any]] = [
             {
-                "change": row.name, "faults": causes.describe_variation(row.before.variation),
+                "change": row.outcome_change, "faults": causes.describe_variation(row.before.variation),
                 "before": row.before.outcome,
                 "after": row.after.outcome, "why_before": row.before.why, "why_after": row.after.why,
             }

@@ -124,7 +124,7 @@ class Variation:
         return len(deaths) > 1 or any(map(is_lasting_injection, deaths))
 
     @property
-    def hit_requests_and_moments(self) -> frozenset[tuple[str, int]]:
+    def targeted_requests_and_moments(self) -> frozenset[tuple[str, int]]:
         """The requests that its faults hit, and the moments whose orders it states."""
         requests = {
             (target, number)

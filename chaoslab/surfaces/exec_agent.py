@@ -114,7 +114,7 @@ def run_with_faults(
         running.seam.attempts_max, running.seam.runaway = attempts_max, ending.request_end
 
         def kill_command(call: Call) -> None:
-            died = events.AgentDied(at=call.at, tool=call.tool)
+            died = events.AgentDied(at=call.attempt_ref, tool=call.tool)
             running.book.note_event(died)
             ending.kill_processes(died.call_name)
 
@@ -190,7 +190,7 @@ def run_with_faults(
     return next((code for code in (GATE_FAILED, PROVES_NOTHING) if code in (exit_code, *server_codes)), exit_code)
 
 
-def run_without_faults(
+def learn_effects_from_baseline(
     command: Sequence[str],
     address_variables: Mapping[str, str],
     routes: Mapping[str, GatewayRoute],

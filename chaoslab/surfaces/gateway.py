@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from chaoslab.analysis.measures.idle import describe_idle_in_run
 from chaoslab.analysis.verdict.judge import judge_trial
-from chaoslab.analysis.verdict.standing import Standing, standing_of_outcome
+from chaoslab.analysis.verdict.standing import Standing, get_outcome_standing
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base import files
 from chaoslab.base.clock import format_iso, system
@@ -21,7 +21,7 @@ from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.identity import make_nth_trial_id
 from chaoslab.base.jsonable import to_one_line
 from chaoslab.base.registry import suggest_name
-from chaoslab.config.limits import add_process_limits
+from chaoslab.config.limits import add_environment_limits
 from chaoslab.config.settings import copy_environment, register_secret_names
 from chaoslab.core import events
 from chaoslab.core.events import Event
@@ -37,10 +37,10 @@ from chaoslab.execution.upstreams import (
     UPSTREAM_S,
     check_allowed_hosts,
     check_no_clock_faults,
-    check_no_refusals,
+    check_no_refusing_faults,
     is_model_route,
     open_gateway,
-    write_proxy_variables,
+    prepare_proxy_variables,
 )
 from chaoslab.model import formats
 from chaoslab.model.prices import compute_cost_usd
@@ -88,7 +88,7 @@ class LiveLog(TrialLog):
 
     def note_call_phase(self, noted: DeferredEvent, text_part: str) -> float:
         now_s = self._now()
-        self.note_event(noted.event(text_part, self.requests, round(now_s - self.origin, 6)))
+        self.note_event(noted.make_phase_event(text_part, self.requests, round(now_s - self.origin, 6)))
         return now_s
 
     def hide_secrets(self, secrets: Iterable[str]) -> None:
@@ -224,7 +224,7 @@ def parse_plan(
     seed = 1 if seed is None else seed
     if routes is None:
         names = [target for injection in injections for target in injection.targets]
-        return add_process_limits(Plan(seed, check_injections(injections, names, stdio=True), limits))
+        return add_environment_limits(Plan(seed, check_injections(injections, names, stdio=True), limits))
     for injection in injections:
         for target in set(injection.targets).difference(routes):
             if hosts and not is_host_name(target):
@@ -248,8 +248,8 @@ def parse_plan(
         mortal=mortal,
         user=("event_twice",) if command else (),
     )
-    check_no_refusals(checked, routes)
-    return add_process_limits(Plan(seed, checked, limits))
+    check_no_refusing_faults(checked, routes)
+    return add_environment_limits(Plan(seed, checked, limits))
 
 
 def _parse_fault_text(text: str, *, tools: bool) -> Any:
@@ -259,10 +259,14 @@ def _parse_fault_text(text: str, *, tools: bool) -> Any:
     fault, colon, target = text.partition(":")
     if not colon or not target:
         raise ValueError(f"--fault {text[:60]} should be a fault and a route, as in lost_reply:crm, or JSON")
-    return {"fault": fault, "target": target, **_default_triggers(fault, tool=tools and not set("*?[") & set(target))}
+    return {
+        "fault": fault,
+        "target": target,
+        **_choose_default_triggers(fault, tool=tools and not set("*?[") & set(target)),
+    }
 
 
-def _default_triggers(fault: str, *, tool: bool) -> dict[str, Any]:
+def _choose_default_triggers(fault: str, *, tool: bool) -> dict[str, Any]:
     """The triggers of a fault that is given by its name and a target alone: one about calls that change something hits
     the first of them. `tool`: its target is one tool, which the user has chosen."""
     try:
@@ -339,7 +343,7 @@ def run_gateway(
             # Last, so that the file with the token is gone first.
             stack.enter_context(levers.publish_control_endpoint(book.run.folder, lever_place))
         # A route of another name has an address at the gateway, which is asked past the proxy.
-        variables = write_proxy_variables(shared, folder, near=any(make_host_route(name).is_local for name in routes))
+        variables = prepare_proxy_variables(shared, folder, near=any(make_host_route(name).is_local for name in routes))
         yield RunningGateway(address, book, shared, seam, variables)
 
 
@@ -456,7 +460,7 @@ def decide_exit_code(history: History, gate: Gate, verdict: Verdict, key: str) -
         print(f"chaoslab: {ruling.line}", file=sys.stderr, flush=True)
     if gate.given:
         return ruling.code
-    standing = standing_of_outcome(str(verdict.outcome))
+    standing = get_outcome_standing(str(verdict.outcome))
     # What was left undone is bad even where words may have admitted it.
     if standing is Standing.BAD or verdict.done is False:
         return GATE_FAILED

@@ -271,7 +271,7 @@ class McpProxy:
         if text is not None:
             self._tell(text)
 
-    def note_unfinished_effects(self, note: Callable[[Event], object]) -> None:
+    def log_effects_of_open_tasks(self, note: Callable[[Event], object]) -> None:
         """Ends the session. `note` takes the effects of the tasks whose results nobody has asked for."""
         for call in self._tasks.list_unfinished_calls():
             if not mcp.is_read_only_tool(self._listed.get(call.tool)):
@@ -288,7 +288,7 @@ class McpProxy:
             form = SessionAnswer if session else form
             once = mcp.is_idempotent_tool(self._listed.get(name))
             tool = WrappedFunction(name, self._ask_server, effect, frozenset({HIDDEN}), refused, form, keyed=once)
-            self._tools[key] = self._seam.make_stand_in(tool)
+            self._tools[key] = self._seam.make_fake_function(tool)
         return self._tools[key]
 
     # Positional, since a tool may have an argument that is called self.
@@ -341,7 +341,7 @@ class SessionAnswer(Returned):
     def with_value(self, value: Any) -> "SessionAnswer":
         return SessionAnswer(mcp.replace_listed_tools(self.native_result, value))
 
-    def after_line(self, line: str) -> "SessionAnswer":
+    def with_preceding_line(self, line: str) -> "SessionAnswer":
         return SessionAnswer(LaterResult(self.native_result, line))
 
 
@@ -449,12 +449,12 @@ class ProxySession:
                     sessions.register_session_run(self.logs, key, book.run)
                 code = serve(make_proxy)
                 proxies[0].end_open_calls()
-                proxies[0].note_unfinished_effects(book.note_event)
+                proxies[0].log_effects_of_open_tasks(book.note_event)
                 # What comes from now on is no part of the trial.
                 seam.book = None
                 answer = "\n".join(proxies[0].said) if self.facts else "the connection was closed"
                 write_trial_and_run_end(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
-            if not key and (fault := sessions.find_unanswered_fault(History.read(book.run.folder))):
+            if not key and (fault := sessions.find_fault_that_ended_call(History.read(book.run.folder))):
                 print(f"chaoslab: {fault} ended a call: {ONE_RUN}", file=sys.stderr, flush=True)
             return judge_and_report_run(book, started, BY_ITSELF, code, kept=self.kept, passes=True)
 
@@ -477,10 +477,10 @@ def run_stdio_proxy(command: Sequence[str], session: ProxySession) -> int:
                     pass
                 if not is_over.wait(ENDING_S):
                     forsaken.set()
-                    server.end_and_wait()
+                    server.end_without_waiting()
 
             threading.Thread(target=forward_then_end_server, daemon=True).start()
-            session.stop.set_end_function(server.end_and_wait)
+            session.stop.set_end_function(server.end_without_waiting)
             for line in server.stdout:
                 proxy.handle_server_line(line)
             is_over.set()

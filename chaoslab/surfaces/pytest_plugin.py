@@ -120,14 +120,14 @@ class Chaos:
 
         from chaoslab.analysis.verdict.standing import Standing, classify_share
         from chaoslab.core.conversation import Conversation
-        from chaoslab.execution.options import RunArguments, check_number, spread_argument_object
+        from chaoslab.execution.options import RunArguments, accept_fields_as_arguments, check_number
         from chaoslab.execution.spec import INVALID_RATE
         from chaoslab.execution.trial import run_numbered_trials
         from chaoslab.record.rulings import RulingState
         from chaoslab.scenarios.running import RulingsBook, count_rulings, explain_unproven_rulings, rule_trial
 
-        @spread_argument_object(RunArguments)
-        def run(arguments: RunArguments) -> RunArguments:
+        @accept_fields_as_arguments(RunArguments)
+        def collect_run_arguments(arguments: RunArguments) -> RunArguments:
             return arguments
 
         config = self._config.getoption
@@ -154,7 +154,9 @@ class Chaos:
                 })  # fmt: skip
             injections = list(_get_first_not_none(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
-            trials_of = run_numbered_trials(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
+            trials_of = run_numbered_trials(
+                collect_run_arguments(agent, prompt, seed=seed, faults=injections, **options), numbers
+            )
         rulings: list[Ruling] = []
         book = RulingsBook(self._node.name, rules, len(numbers))
         with _fail_in_one_line(run=True), closing(trials_of) as trial_results:

@@ -82,7 +82,7 @@ def pop_run_names(logs: Path, name: str) -> list[str]:
     return run_names
 
 
-def find_unanswered_fault(history: History) -> str:
+def find_fault_that_ended_call(history: History) -> str:
     """The fault that ended the last try of a call, as in "lost_reply on refund"; empty if each was answered. Its client
     may start its server anew for the next try. That it has the same parent tells nothing: so have the next trial of a
     loop and the next conversation, and a wrapper such as npx is a new parent each time."""

@@ -66,7 +66,11 @@ def iterate_armed_events(active: Sequence[ActiveFault], call: Call, *, lane: str
     """The events to log once the faults' lane stands, before the call gets the lane's address."""
     for active_fault in active:
         yield events.FaultArmed(
-            fault=active_fault.fault_name, injection=active_fault.injection, at=call.at, lane=lane, took_s=took_s
+            fault=active_fault.fault_name,
+            injection=active_fault.injection,
+            at=call.attempt_ref,
+            lane=lane,
+            took_s=took_s,
         )
 
 
@@ -92,11 +96,11 @@ def iterate_healed_events(
         else ""
     )
     for active_fault, evidence_text in zip(active, evidence, strict=True):
-        fault, injection, at = active_fault.fault_name, active_fault.injection, call.at
+        fault, injection, at = active_fault.fault_name, active_fault.injection, call.attempt_ref
         if evidence_text:
             yield events.FaultInjected(fault=fault, injection=injection, at=at)
             yield events.FaultWitnessed(fault=fault, injection=injection, at=at, evidence=evidence_text)
-        idle = active_fault.idle(observation) if observation is not None and not evidence_text else ""
+        idle = active_fault.explain_idle(observation) if observation is not None and not evidence_text else ""
         yield events.FaultHealed(
             fault=fault,
             injection=injection,

@@ -76,7 +76,7 @@ class Lanes:
             asked_at = start = self._clock.monotonic()
             probe_at = asked_at + LATE_S
             while (answer := self._control.get_call_answer(row)) is None:
-                await self._clock.asleep(self._poll_s)
+                await self._clock.sleep_async(self._poll_s)
                 now = self._clock.monotonic()
                 if now > probe_at:
                     # A manager that says that it mends the lab is given time. One that is silent is not.
@@ -116,7 +116,7 @@ class Lanes:
         while (health := await self.fetch_health()).recovering:
             if self._clock.monotonic() > start + MENDING_S:
                 raise self._make_lab_down(f"the clean proxies have not come back in {MENDING_S:g} s")
-            await self._clock.asleep(LATE_S / 5)
+            await self._clock.sleep_async(LATE_S / 5)
         # Another number: Toxiproxy lost its proxies after the answer, and the call's connection with them.
         return health.epoch != answer.epoch
 

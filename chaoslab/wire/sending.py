@@ -39,7 +39,7 @@ class Transport(Protocol):
 class TransportFactory(Protocol):
     """Makes a seam's transports to its targets."""
 
-    def kept(self, tls: ssl.SSLContext) -> Transport:
+    def make_pooled_transport(self, tls: ssl.SSLContext) -> Transport:
         """A transport whose connections are used again."""
 
     def make_fresh_transport(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
@@ -146,7 +146,7 @@ KEPT_MAX = 20
 class SocketFactory:
     """The factory of transports over TCP."""
 
-    def kept(self, tls: ssl.SSLContext) -> Transport:
+    def make_pooled_transport(self, tls: ssl.SSLContext) -> Transport:
         return _PooledTransport(tls)
 
     def make_fresh_transport(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:

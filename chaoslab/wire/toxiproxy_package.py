@@ -33,8 +33,8 @@ _asked: ContextVar[ToxiproxyServer | None] = ContextVar("asked", default=None)
 
 class _Requests:
     """The package's module finds this in place of `requests`. It has one endpoint for the whole process, no
-    timeout, and opens a connection for each request; so within `ToxiproxyServer.direct_package_calls` they go here, and
-    else, as those of a user's own tests, to `requests` as ever."""
+    timeout, and opens a connection for each request; so within `ToxiproxyServer.redirect_package_calls` they go here,
+    and else, as those of a user's own tests, to `requests` as ever."""
 
     def __getattr__(self, method: str) -> Any:
         server = _asked.get()
@@ -72,24 +72,24 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
 
     def version(self) -> str:
         # the package gives the body's bytes, and opens a socket without a timeout first
-        with self.direct_package_calls():
+        with self.redirect_package_calls():
             return str(api.APIConsumer.get("/version").json()["version"])
 
     def proxies(self) -> dict[str, ServedProxy]:
-        with self.direct_package_calls():
+        with self.redirect_package_calls():
             return {name: ServedProxy(self, vars(proxy)) for name, proxy in super().proxies().items()}
 
     def create(self, upstream: str, name: str, listen: str | None = None, enabled: bool | None = None) -> ServedProxy:
         check_toxiproxy_name("proxy", name)
-        with self.direct_package_calls():
+        with self.redirect_package_calls():
             return ServedProxy(self, vars(super().create(upstream, name, listen, enabled)))
 
     def populate(self, proxies: list[dict[str, Any]]) -> list[ServedProxy]:
-        with self.direct_package_calls():
+        with self.redirect_package_calls():
             return list(super().populate(proxies))
 
     def reset(self) -> bool:
-        with self.direct_package_calls():
+        with self.redirect_package_calls():
             return bool(super().reset())
 
     def running(self) -> bool:
@@ -101,7 +101,7 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
 
     def destroy(self, proxy: str | Proxy) -> bool:
         """Deletes a proxy, or the one of that name: the package does nothing with a name, and says nothing."""
-        return self.make_named_proxy(proxy).destroy() if isinstance(proxy, str) else bool(proxy.destroy())
+        return self.build_proxy_handle(proxy).destroy() if isinstance(proxy, str) else bool(proxy.destroy())
 
     def fetch_proxy(self, name: str) -> ServedProxy:
         """The proxy of that name as it is now. Raises ToxiproxyError with status 404: there is none, for which the
@@ -111,12 +111,12 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
             raise ToxiproxyError("proxy not found", status=404)
         return proxy  # type: ignore[no-any-return]
 
-    def make_named_proxy(self, name: str) -> ServedProxy:
+    def build_proxy_handle(self, name: str) -> ServedProxy:
         """The proxy of that name, of which nothing is known: the package would list all to find it."""
         return ServedProxy(self, {"name": name, "upstream": "", "listen": "", "enabled": True})
 
     @contextmanager
-    def direct_package_calls(self) -> Iterator[None]:
+    def redirect_package_calls(self) -> Iterator[None]:
         """A context in which the package talks to this server, in this thread. Raises ToxiproxyError in it: the server
         refused, or is none. ToxiproxyDown: it does not answer."""
         before = _asked.set(self)
@@ -172,27 +172,27 @@ class ServedProxy(Proxy):  # type: ignore[misc] # as above
         self._server = server
 
     def toxics(self) -> dict[str, Any]:
-        with self._server.direct_package_calls():
+        with self._server.redirect_package_calls():
             return dict(super().toxics())
 
     def add_toxic(self, **options: Any) -> None:
-        with self._server.direct_package_calls():
+        with self._server.redirect_package_calls():
             super().add_toxic(**options)
 
     def destroy_toxic(self, toxic_name: str) -> bool:
-        with self._server.direct_package_calls():
+        with self._server.redirect_package_calls():
             return bool(super().destroy_toxic(toxic_name))
 
     def destroy(self) -> bool:
-        with self._server.direct_package_calls():
+        with self._server.redirect_package_calls():
             return bool(super().destroy())
 
     def disable(self) -> None:
-        with self._server.direct_package_calls():
+        with self._server.redirect_package_calls():
             super().disable()
 
     def enable(self) -> None:
-        with self._server.direct_package_calls():
+        with self._server.redirect_package_calls():
             super().enable()
 
 

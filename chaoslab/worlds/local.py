@@ -85,7 +85,7 @@ class LocalWorld:
     def start_services(self, *, now: str, toxiproxy: bool, model: bool) -> None:
         """Starts everything but the agent. `toxiproxy`, `model`: start the lab's own. Raises PortTaken: a part cannot
         listen on its port; WorldError: a part did not come up."""
-        chaoslab = (*_python_command(), "chaoslab")
+        chaoslab = (*_get_python_command(), "chaoslab")
         if toxiproxy:
             self._spawn_process("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy_port)))
         if model:
@@ -117,7 +117,7 @@ class LocalWorld:
         part has died, since its results would mean nothing, or if the user interrupts. `stopper`: carries out the
         faults of processes."""
         command = (
-            *_python_command(),
+            *_get_python_command(),
             "chaoslab",
             "agent",
             "--lifeline",
@@ -289,7 +289,7 @@ class LocalWorld:
             self.clock.sleep(0.02)
 
 
-def _python_command() -> tuple[str, ...]:
+def _get_python_command() -> tuple[str, ...]:
     """The command that runs a module of the lab. It searches the current folder only if this process does: a user's
     file may have a part's name."""
     # `-P` keeps a file of the user that is named like the package from taking its place.

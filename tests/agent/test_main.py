@@ -126,7 +126,7 @@ class Leaping(SystemClock):
     def monotonic(self) -> float:
         return self.now_s
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.now_s += delay_s
 
 
@@ -160,8 +160,8 @@ def test_a_run_is_not_done_before_the_manager_has_written_down_its_last_lane(tmp
     class Manager(Leaping):
         """Heals the lane while the agent waits."""
 
-        async def asleep(self, delay_s: float) -> None:
-            await super().asleep(delay_s)
+        async def sleep_async(self, delay_s: float) -> None:
+            await super().sleep_async(delay_s)
             if self.now_s > 1:
                 manager.mark_call_healed(row)
 

@@ -45,7 +45,7 @@ class Hasty(SystemClock):
 
     naps: list[float] = field(default_factory=list)
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.naps.append(delay_s)
 
 

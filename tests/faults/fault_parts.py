@@ -46,7 +46,7 @@ class Attempt:
         self.deeds.append(step)
         return self.user_acts
 
-    def note(self, event: Event) -> None:
+    def log_flow_event(self, event: Event) -> None:
         self.notes.append(event)
 
 

@@ -66,7 +66,7 @@ def got(*pieces: tuple[float, bytes], ended_s: float = 0.0, error: str | None = 
     (SlowChunks(0.5), got((0.0, b"0"), (0.1, b"12"), (0.3, WHOLE[3:])), "two events came 0.200 s apart"),
 ])  # fmt: skip
 def test_a_page_says_how_an_arrival_is_unlike_it(fault: Fault, seen: Arrival, said: str) -> None:
-    assert fault.unlike(seen).startswith(said)
+    assert fault.describe_deviation(seen).startswith(said)
 
 
 @dataclass

@@ -462,8 +462,8 @@ def test_a_service_that_answers_204_is_late_and_the_trial_is_valid() -> None:
 
 def test_a_lane_lets_a_shorter_answer_through_and_says_so_of_slow_close() -> None:
     whole = Observation(0.1, 1.0, None, 200, bytes=20)
-    assert SLOW.idle(whole) == "nothing to cut: the answer has 20 bytes, and 30 are let through"
-    assert SLOW.idle(replace(whole, bytes=31)) == ""
+    assert SLOW.explain_idle(whole) == "nothing to cut: the answer has 20 bytes, and 30 are let through"
+    assert SLOW.explain_idle(replace(whole, bytes=31)) == ""
 
 
 def test_its_toxics_cut_first_and_then_close_late() -> None:

@@ -21,7 +21,7 @@ from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed
 from chaoslab.core.inject import check_injections
 from chaoslab.execution._validation import check_services_resettable
-from chaoslab.execution.upstreams import check_no_refusals
+from chaoslab.execution.upstreams import check_no_refusing_faults
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
@@ -251,7 +251,7 @@ def test_a_target_without_a_process_is_told_what_has_one() -> None:
     with pytest.raises(ValueError, match="service_down stops a process, and refund is a function: aim it at a service"):
         check_injections([fault], ["refund"], functions=["refund"])
     with pytest.raises(ValueError, match="a service behind a gateway is none of the lab's: use reset_peer or timeout"):
-        check_no_refusals([fault], ["refund"])
+        check_no_refusing_faults([fault], ["refund"])
     lost = lab.inject("service_down", "bank", state="lost")
     with pytest.raises(ValueError, match=r"'bank': lab\.fresh\(make\)"):
         lab.run(in_a_row(), "go", services={"bank": make_bank()}, faults=[lost])

@@ -31,7 +31,7 @@ from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
 from chaoslab.surfaces.gateway import make_prompt_start_event, open_live_log, parse_plan
 from chaoslab.surfaces.mcp_proxy import Ask, InterruptibleClock, McpProxy, ProxySession
-from chaoslab.surfaces.sessions import find_unanswered_fault
+from chaoslab.surfaces.sessions import find_fault_that_ended_call
 from tests import warm
 from tests.gateway.parts import history
 from tests.measure_parts import calls, uninjected
@@ -108,7 +108,7 @@ def test_proxies_of_other_sessions_or_servers_and_without_a_session_are_runs_of_
 def test_a_fault_that_ended_a_call_is_named_unless_it_was_made_again(tmp_path: Path, tries: int, told: str) -> None:
     fault = {"fault": "tool_error", "target": "refund", "attempts": [1], "status": 503}
     asyncio.run(session(tmp_path, [fault], ["refund"] * tries))
-    assert find_unanswered_fault(history(tmp_path)) == told
+    assert find_fault_that_ended_call(history(tmp_path)) == told
 
 
 def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> None:

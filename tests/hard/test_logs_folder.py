@@ -291,7 +291,9 @@ def test_a_service_that_crashes_and_cannot_say_so_is_in_trouble(tmp_path: Path) 
         shutil.rmtree(run.folder)
         raise ZeroDivisionError
 
-    desk = ServiceModule(messaging_desk.SERVICE, (Route("GET", "/boom", "boom", crash),), messaging_desk.wording, ())
+    desk = ServiceModule(
+        messaging_desk.SERVICE, (Route("GET", "/boom", "boom", crash),), messaging_desk.make_error_body, ()
+    )
     app = make_app(desk, FolderRunStore(tmp_path, NOW))
     reply = app.test_client().get("/boom", headers={"X-Trial": f"{run.name}.p1.r1"})
     app.extensions["ledger"].close()

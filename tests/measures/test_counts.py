@@ -17,7 +17,7 @@ from chaoslab.analysis.measures.incidents import Ending, find_incidents
 from chaoslab.analysis.measures.latency import AttemptDurations, find_late_attempts, summarize_latency
 from chaoslab.analysis.measures.quantiles import Quantiles, compute_percentile
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.standing import StandingCount, standing_of_outcome
+from chaoslab.analysis.verdict.standing import StandingCount, get_outcome_standing
 from chaoslab.analysis.verdict.table import Outcome, Verdict, WorldState
 from chaoslab.core.events import (
     CallDisturbed,
@@ -60,7 +60,7 @@ PLACE = ("latency", "wire", "search", 1, 1, "id")
 
 def succeeded(*outcomes: str, world: WorldState = WorldState.NOT_STATED, lost: int = 0) -> Success:
     verdicts = [Verdict(Outcome(outcome), "", world=world) for outcome in outcomes]
-    return summarize_success(verdicts, [*map(standing_of_outcome, outcomes)], [None] * len(outcomes), lost=lost)
+    return summarize_success(verdicts, [*map(get_outcome_standing, outcomes)], [None] * len(outcomes), lost=lost)
 
 
 def test_rates_are_of_all_and_what_ended_well_is_of_the_judged() -> None:

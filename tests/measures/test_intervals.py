@@ -15,13 +15,13 @@ from chaoslab.analysis.measures.intervals import (
     Interval,
     Spell,
     _BinomialTail,
-    _log_ways,
+    _log_binomial_coefficient,
     _upper_tail_chance,
     clopper_pearson_interval,
+    compute_design_effect,
     compute_flag_rate,
     compute_pooled_rate,
     compute_rate,
-    design_effect,
     is_chance_plausible,
     kaplan_meier,
     mean_interval,
@@ -84,7 +84,10 @@ def test_clopper_pearson_leaves_half_of_the_doubt_on_either_side(count: int, tot
 def test_terms_that_are_left_out_of_the_binomial_sum_do_not_change_it(counts: tuple[int, int], chance: float) -> None:
     at_least = _BinomialTail(*counts)
     _, total = counts
-    terms = [_log_ways(total, k) + k * math.log(chance) + (total - k) * math.log1p(-chance) for k in at_least._tail]
+    terms = [
+        _log_binomial_coefficient(total, k) + k * math.log(chance) + (total - k) * math.log1p(-chance)
+        for k in at_least._tail
+    ]
     share = math.fsum(map(math.exp, terms))
     assert at_least(chance) == pytest.approx(share if at_least._upper else 1 - share, rel=1e-15, abs=0)
     assert 3000 * math.exp(-FAINT) < 1e-18
@@ -249,10 +252,10 @@ def test_a_chance_is_plausible_just_within_clopper_and_pearsons_interval(count: 
 
 def test_the_design_effect_is_that_of_a_hand_calculation() -> None:
     # (2² + 2²) · 2/1 over 4 · 1²
-    assert design_effect([1.0, 1.0, -1.0, -1.0], ["a", "a", "b", "b"]) == 4.0
-    assert design_effect([1.0, -1.0, 1.0, -1.0], ["a", "a", "b", "b"]) == 1.0
-    assert design_effect([1.0, -1.0, 2.0, -2.0], ["a", "b", "c", "d"]) == 1.0
-    assert design_effect([1.0, -1.0], ["a", "a"]) == 1.0
+    assert compute_design_effect([1.0, 1.0, -1.0, -1.0], ["a", "a", "b", "b"]) == 4.0
+    assert compute_design_effect([1.0, -1.0, 1.0, -1.0], ["a", "a", "b", "b"]) == 1.0
+    assert compute_design_effect([1.0, -1.0, 2.0, -2.0], ["a", "b", "c", "d"]) == 1.0
+    assert compute_design_effect([1.0, -1.0], ["a", "a"]) == 1.0
 
 
 def test_values_that_are_their_own_groups_have_the_same_intervals() -> None:

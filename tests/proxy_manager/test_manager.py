@@ -480,7 +480,7 @@ def test_a_loop_looks_after_its_state_and_proxies_twice_a_second_and_naps_longer
     clock, checked_s, looked_s = Counted(), list[float](), list[float]()
     monkeypatch.setattr(ControlDatabase, "check_file_in_place", lambda _: checked_s.append(clock.now_s))
     with a_manager(tmp_path, clock=clock) as manager:
-        monkeypatch.setattr(manager._standing, "repair_missing", lambda: looked_s.append(clock.now_s))
+        monkeypatch.setattr(manager._standing, "repair_missing_proxies", lambda: looked_s.append(clock.now_s))
 
         def lives() -> None:
             if runs and len(clock.naps_s) == 1:

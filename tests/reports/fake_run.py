@@ -91,7 +91,7 @@ class ScriptedClock:
     def sleep(self, delay_s: float) -> None:
         self.now_s += delay_s
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.now_s += delay_s
 
 

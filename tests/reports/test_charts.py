@@ -21,7 +21,7 @@ from matplotlib.text import Text
 from chaoslab.analysis.measures._grounds import summarize_success
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import MeasureResult
-from chaoslab.analysis.verdict.standing import standing_of_outcome
+from chaoslab.analysis.verdict.standing import get_outcome_standing
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import (
     CallDisturbed,
@@ -328,7 +328,7 @@ def ended(*outcomes: str) -> Frames:
     """A run whose prompts ended so."""
     judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
     run = History([])
-    found = summarize_success(judged, [*map(standing_of_outcome, outcomes)], [None] * len(judged))
+    found = summarize_success(judged, [*map(get_outcome_standing, outcomes)], [None] * len(judged))
     return Frames(run, replace(RunReport.from_history(run), success=MeasureResult(found)))
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from chaoslab.analysis.measures._grounds import summarize_success
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import MeasureResult
-from chaoslab.analysis.verdict.standing import standing_of_outcome
+from chaoslab.analysis.verdict.standing import get_outcome_standing
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import FAMILIES, LEVELS, level
@@ -32,7 +32,7 @@ def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any)
     started = run_started(settings=settings, plan={"seed": 1, "injections": [*injections, *own]}, now="", model="m")
     report = RunReport.from_history(History([Record("", 0.0, "r", None, "info", 1, started)]))
     judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
-    found = summarize_success(judged, [*map(standing_of_outcome, outcomes)], [None] * len(judged))
+    found = summarize_success(judged, [*map(get_outcome_standing, outcomes)], [None] * len(judged))
     return replace(report, success=MeasureResult(found))
 
 

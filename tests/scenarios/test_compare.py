@@ -58,7 +58,7 @@ def test_two_agents_in_python() -> None:
     first = next(each for each in found.pairs if each.change_kind)
     assert first.differs == "prompt, attempt 1, status: 'error' → 'ok'"
     assert first.cause.startswith("timeout_before_effect at charge 1: missing: charge")
-    assert str(found) == "\n".join(found.in_words())
+    assert str(found) == "\n".join(found.describe_in_words())
 
 
 def test_several_prompts_are_asked_in_turns_with_dice_of_their_own() -> None:

@@ -86,7 +86,7 @@ def hostile_host(name: str, *answers: Answer) -> Hostile:
 
     def accept(end: NetworkEnd) -> None:
         connection = VirtualSocket()
-        connection.adopt(end)
+        connection.adopt_connection(end)
         here.machine.start_thread(lambda: made.answer(cast(socket.socket, connection), answers), name=f"{name} at work")
 
     here.network.listen(name, made.port, accept)

@@ -424,7 +424,7 @@ def test_no_two_threads_are_ever_numbered_at_once(place: str) -> None:
     book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
     seam.begin_trial(book)
     book.requests = Crossing(book.trial)
-    double = seam.make_stand_in(WrappedFunction("double", lambda n: 2 * n, effect=False))
+    double = seam.make_fake_function(WrappedFunction("double", lambda n: 2 * n, effect=False))
     results: list[int] = []
     together(*(partial(lambda n: results.append(double(n)), n) for n in (1, 2)))
     assert meeting.broken  # the first waited in vain
@@ -544,11 +544,11 @@ def test_a_pace_is_asked_again_when_the_calls_that_it_gave_are_made() -> None:
 
     async def notes() -> None:
         for n in range(5):
-            await seam.make_stand_in(WrappedFunction("note_soon", note_soon, effect=False))(n)
+            await seam.make_fake_function(WrappedFunction("note_soon", note_soon, effect=False))(n)
 
     seam.pace = pace
     asyncio.run(notes())
-    note = seam.make_stand_in(WrappedFunction("note", done.append, effect=False))
+    note = seam.make_fake_function(WrappedFunction("note", done.append, effect=False))
     for n in range(5):
         note(n)
     assert asked == [0, 2, 4, 6, 8]
@@ -559,8 +559,8 @@ def test_a_duration_is_told_to_the_microsecond() -> None:
         Requests(TrialId("run", 1)),
         CallRecord(WrappedFunction("double", lambda n: 2 * n, effect=False), (3,), {}),
     )
-    made.event("begin", requests, 1.0)
-    ended = made.event("end", requests, 1.12345678)
+    made.make_phase_event("begin", requests, 1.0)
+    ended = made.make_phase_event("end", requests, 1.12345678)
     assert isinstance(ended, CallFinished)
     assert ended.duration_s == 0.123457
 
@@ -596,7 +596,7 @@ def test_what_is_sent_to_another_process_is_told_there_as_it_would_be_here(chanc
     seam = FunctionSeam(Plan(1, wire), timeout_s=1.0)
     book = TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC))
     seam.begin_trial(book)
-    double = seam.make_stand_in(WrappedFunction("double", lambda n: 2 * n, effect=True))
+    double = seam.make_fake_function(WrappedFunction("double", lambda n: 2 * n, effect=True))
     assert [double(3), double(3)] == [6, 6]
     with pytest.raises(TypeError):
         double(None)

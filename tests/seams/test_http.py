@@ -64,7 +64,7 @@ class Ideal:
     def perform_user_act(self, step: UserActs) -> bool:  # noqa: ARG002
         return False
 
-    def note(self, event: Event) -> None:
+    def log_flow_event(self, event: Event) -> None:
         """Nobody reads it here."""
 
     async def meet(self, plan: Plan, call: Call) -> tuple[bool, set[str]]:

@@ -224,7 +224,7 @@ def test_an_application_waits_for_a_slow_reader(tmp_path: Path) -> None:
         count = 0
         async for _ in await sdk.chat.completions.create(model="m", messages=ASK, stream=True):
             count += 1
-            await system.asleep(0.1)
+            await system.sleep_async(0.1)
             ahead.append(len(sent) - count)
         return [str(count)]
 

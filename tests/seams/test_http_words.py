@@ -191,7 +191,7 @@ def test_an_agent_that_gives_up_a_call_cancelled_it(tmp_path: Path) -> None:
 def test_a_fault_of_the_wire_is_witnessed_by_the_time_that_its_lane_took(tmp_path: Path) -> None:
     async def story(lab: Bench) -> list[str]:
         await lab.get(wanted(1))
-        await system.asleep(7.0)
+        await system.sleep_async(7.0)
         await lab.get(wanted(2))
         return [event.evidence for _, event in lab.history().find_events(events.FaultWitnessed)]
 
@@ -205,7 +205,7 @@ def test_the_time_in_which_the_lab_mended_itself_is_none_of_the_targets(tmp_path
         async def request_lane(
             self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
         ) -> tuple[int, ManagerAnswer]:
-            await system.asleep(1.5)
+            await system.sleep_async(1.5)
             row, answer = await super().request_lane(call, deadline_s=deadline_s, occasion=occasion)
             return row, replace(answer, held=call.request == 1)
 
@@ -350,12 +350,12 @@ def test_a_limit_of_tokens_calls_and_dollars_is_held_against_what_was_spent(tmp_
 
 def test_a_limit_of_seconds_begins_with_the_trial(tmp_path: Path) -> None:
     async def story(lab: Bench) -> list[int]:
-        await system.asleep(100.0)
+        await system.sleep_async(100.0)
         with lab.seam.open_trial(TrialId(lab.run.name, 2)):
             found = []
             for n in range(3):
                 found.append((await lab.get(wanted(n))).status_code)
-                await system.asleep(1.5)
+                await system.sleep_async(1.5)
             return found
 
     assert told(tmp_path, lambda _: said({}), story, fault("budget", seconds=3.0)) == [200, 200, 429]
@@ -513,7 +513,7 @@ def test_who_is_done_closes_the_old_connections_too(tmp_path: Path) -> None:
     class Named:
         names = iter(["first", "standing", "second", "third"])
 
-        def kept(self, _: Any) -> Any:
+        def make_pooled_transport(self, _: Any) -> Any:
             return Closing(next(self.names))
 
         def make_fresh_transport(self, *_: Any) -> Any:
@@ -614,7 +614,7 @@ def test_a_call_on_the_clean_lane_takes_no_place_among_the_faults_at_once(tmp_pa
         with lab.seam.open_trial(TrialId(lab.run.name, 2)):
 
             async def later() -> int:
-                await system.asleep(0.5)
+                await system.sleep_async(0.5)
                 return (await lab.get(wanted(2))).status_code
 
             first, second = await asyncio.gather(lab.get(wanted(1)), later())

@@ -20,10 +20,10 @@ class Client:
         self.errors: list[str] = []
         monkeypatch.setattr(type(system), "sleep", lambda _, delay_s: self.waits.append(delay_s))
 
-        async def asleep(_: Any, delay_s: float) -> None:
+        async def sleep_async(_: Any, delay_s: float) -> None:
             self.waits.append(delay_s)
 
-        monkeypatch.setattr(type(system), "asleep", asleep)
+        monkeypatch.setattr(type(system), "sleep_async", sleep_async)
 
         def pay(order: int) -> int:
             self.worked.append(order)

@@ -78,7 +78,7 @@ def test_what_an_answer_used_is_noted_as_the_models_usage(agent: str) -> None:
         each_in, each_out = prices[event.model]
         cost = (event.prompt_tokens * each_in + event.completion_tokens * each_out) / 1e6
         assert event.cost_usd == pytest.approx(cost)
-    assert trial._result.spent_usd == pytest.approx(sum(event.cost_usd or 0 for event in used))
+    assert trial._result.run_spent_usd == pytest.approx(sum(event.cost_usd or 0 for event in used))
 
 
 def test_equal_conversations_cost_equal_tokens_in_all_formats() -> None:
@@ -353,7 +353,7 @@ def test_a_budget_of_tokens_ends_in_the_providers_own_words() -> None:
 
 def test_a_budget_in_dollars_counts_over_the_run() -> None:
     (alone,) = lab.run_many(by_openai_chat, PROMPT, trials=1, services={OPENAI: lab.scripted(STEPS)}, tools=[refund])
-    cost = alone._result.spent_usd
+    cost = alone._result.run_spent_usd
     assert cost > 0
     limit = lab.inject("budget", OPENAI, cost_usd=1.5 * cost)
     trials = list(
@@ -362,7 +362,7 @@ def test_a_budget_in_dollars_counts_over_the_run() -> None:
         )
     )
     assert [trial.error is None for trial in trials] == [True, False, False]
-    assert trials[1]._result.spent_usd > 1.5 * cost > trials[0]._result.spent_usd
+    assert trials[1]._result.run_spent_usd > 1.5 * cost > trials[0]._result.run_spent_usd
 
 
 def test_a_budget_of_calls_stops_an_agent_that_does_not_stop() -> None:
@@ -414,10 +414,10 @@ def own_model(environ: dict[str, Any], start_response: Callable[..., Any]) -> It
 def test_models_names_a_service_that_speaks_a_models_api(tmp_path: Path) -> None:
     trial = lab.run(by_openai_chat, PROMPT, services={OPENAI: own_model}, models=[OPENAI], logs=tmp_path)
     assert trial.answer == "You said Refund order 17."
-    assert trial._result.spent_usd == pytest.approx(0.0035)
+    assert trial._result.run_spent_usd == pytest.approx(0.0035)
     assert trial.effects == []
     unnamed = lab.run(by_openai_chat, PROMPT, services={OPENAI: own_model})
-    assert (len(unnamed.effects), unnamed._result.spent_usd) == (1, 0.0)
+    assert (len(unnamed.effects), unnamed._result.run_spent_usd) == (1, 0.0)
 
 
 def test_models_that_name_no_service_are_refused_in_one_line() -> None:

@@ -42,9 +42,9 @@ stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 class Clock(SetByHand):
     """A clock that lets other tasks run while it is moved."""
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         await asyncio.sleep(0)
-        await super().asleep(delay_s)
+        await super().sleep_async(delay_s)
 
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
@@ -145,7 +145,7 @@ class Supervisor(OutageRequests):
         self.back_s: list[float] = []
 
     async def stop_process(self, service: str, how: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
-        await system.asleep(0.7)
+        await system.sleep_async(0.7)
         if self.lost == "stop":
             raise NotStopped("nobody stops it")
         self.stopped.append((service, how, for_s, fault))
@@ -178,7 +178,7 @@ class Wire:
 
     async def send_request(self, *_: Any) -> Reply:
         took_s, failed = self.ends.pop(0)
-        await system.asleep(took_s)
+        await system.sleep_async(took_s)
         if failed:
             raise failed("")
         return said({"temp": 20})
@@ -241,7 +241,7 @@ def test_a_call_is_told_of_the_outage_that_it_met(
             through(lab, supervisor, Wire(*[call[1:] for call in calls]))
             with lab.seam.open_trial(TrialId(lab.run.name, 1)) as trial:
                 for number, (pause_s, _, _) in enumerate(calls, 1):
-                    await system.asleep(pause_s)
+                    await system.sleep_async(pause_s)
                     with suppress(httpx.TransportError):
                         await lab.get(wanted(number))
                 await lab.seam.end_outages()
@@ -305,7 +305,7 @@ def test_an_outage_counts_among_the_faults_at_once_and_a_limit_reads_the_request
                 for number, tenant in ((1, "test-a"), (2, "test-a"), (3, "test-a"), (4, "real")):
                     lab.client.headers["x-tenant"] = tenant
                     found.append((await lab.get(wanted(number))).status_code)
-                await system.asleep(5.0)
+                await system.sleep_async(5.0)
                 for number, tenant in ((5, "real"), (6, "test-b")):
                     lab.client.headers["x-tenant"] = tenant
                     found.append((await lab.get(wanted(number))).status_code)

@@ -54,7 +54,7 @@ def test_a_log_answers_as_the_model_did(agent: str, tmp_path: Path) -> None:
     trial = lab.run(ask, PROMPT, services={host: lab.recorded(run)}, tools=[refund])
     assert (trial.answer, trial.warnings) == ("Refund: order 17 is refunded.", ())
     assert trial.effects == [{"effect": "refund", "order": 17}]
-    assert trial._result.spent_usd > 0
+    assert trial._result.run_spent_usd > 0
 
 
 def test_what_a_fault_changed_is_recorded_as_it_was(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class Hand:
         assert delay_s >= 0
         self.now_s += delay_s
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.sleep(delay_s)
 
 

@@ -200,7 +200,7 @@ def sent(server: Server, *, streams: bool) -> bytes | str:
     async def main() -> None:
         server.read = asyncio.Semaphore(1000)
         async with server.up() as port:
-            way = SocketFactory().kept(TLS)
+            way = SocketFactory().make_pooled_transport(TLS)
             request = httpx.Request("GET", f"http://127.0.0.1:{port}/")
             try:
                 reply = await fetch_reply(way, request, within_s=WITHIN_S, streams=streams)

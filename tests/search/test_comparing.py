@@ -64,11 +64,11 @@ def test_open_pairs_are_counted_for_either_side() -> None:
     assert -20 / 40 in ended.interval  # as if each open trial had been well on the base alone
     assert -6 / 40 in ended.interval  # as if it had been well on the new side alone
     assert not ended.shown("worse")
-    told = found.in_words()
+    told = found.describe_in_words()
     assert "ended well 26 → 20 of 26 pairs, 14 open; change -23.1%, with the open ones within " in "\n".join(told)
     assert "  open: trial 21: correct → unknown (words)" in told
     named = compared([(WELL, WELL)] * 40 + [(WELL, OPEN)] * 10)
-    assert named.in_words()[0] == "open: 10 of 50 pairs are open (ended well), and 5% may be"
+    assert named.describe_in_words()[0] == "open: 10 of 50 pairs are open (ended well), and 5% may be"
     assert [each["change"] for each in named.to_json_values()["changed"]] == ["open"] * 10
 
 
@@ -94,7 +94,7 @@ def test_sides_that_met_no_fault_prove_nothing(met: bool | None, held: str, said
     side = replace(WELL, met=met, held=held)
     found = compared([(side, replace(side, well=False, done=False))] * 40)
     assert (found.nothing, found.verdict) == (said, "open" if said else "worse")
-    assert found.in_words()[0].startswith(f"open: {said}" if said else "worse: ")
+    assert found.describe_in_words()[0].startswith(f"open: {said}" if said else "worse: ")
 
 
 def test_over_several_prompts_the_change_is_the_mean_of_their_changes() -> None:
@@ -121,7 +121,7 @@ def test_only_whole_rounds_count() -> None:
 
 def test_two_prompts_can_show_nothing() -> None:
     found = compared([(WELL, BAD)] * 20 + [(WELL, WELL)] * 30, ["a", "b"] * 25, period=2)
-    told = "\n".join(found.in_words(most=0))
+    told = "\n".join(found.describe_in_words(most=0))
     assert found.verdict == "too few"
     assert "a verdict needs one prompt or 4, and 40 pairs; these are 50" in told
     assert "  'a': ended well 25 → 15 of 25" in told
@@ -129,7 +129,7 @@ def test_two_prompts_can_show_nothing() -> None:
 
 def test_what_is_told_names_the_pairs_and_the_pairs_that_are_needed() -> None:
     found = compared([(WELL, WELL)] * 30 + [(WELL, BAD)] * 3 + [(WELL, OPEN)])
-    told = "\n".join(found.in_words(most=2))
+    told = "\n".join(found.describe_in_words(most=2))
     assert "ended well 33 → 30 of 33 pairs, 1 open" in told
     assert "ended well: a fall as large as this is shown within 141 pairs with a chance of 0.9" in told
     assert "ended well: 33 pairs would show 36.4% worse and none better, with a chance of 0.9" in told
@@ -182,7 +182,7 @@ def test_harm_is_counted_apart_from_what_is_not_well() -> None:
     harmed = Side(False, "harm", "twice", 1, 1.0, harm=True)
     found = compared([(Side(False, "wrong", "17", 1, 1.0), harmed)] * 8)
     assert (found.verdict, found.count("worse"), found.harmed) == ("too few", 0, (0, 8))
-    assert "harm: 0 on the base, 8 on the new side" in found.in_words()
+    assert "harm: 0 on the base, 8 on the new side" in found.describe_in_words()
     assert found.outcomes == {"harm": (0, 8), "wrong": (8, 0)}
 
 
@@ -190,7 +190,7 @@ def test_costs_are_medians_over_all_pairs() -> None:
     pairs = [(replace(WELL, tokens=100), replace(OPEN, calls=900 if n == 5 else 3, tokens=100)) for n in range(20)]
     (calls, seconds, tokens) = compared(pairs).costs
     assert (calls.base, calls.new, seconds.new, tokens.new) == (1, 3, 1.0, 100)
-    assert "calls a trial, median: 1 → 3" in compared(pairs).in_words()
+    assert "calls a trial, median: 1 → 3" in compared(pairs).describe_in_words()
 
 
 def test_a_changed_pair_has_the_first_difference_of_both_stories() -> None:

@@ -28,7 +28,7 @@ def test_a_row_is_an_attempt_and_a_retry_names_the_faults_before_it() -> None:
     assert [str(row) for row in made.rows] == ["a 1", "b 1", "a 1, attempt 2 (after exception at a 1)"]
     assert made.columns == ["exception", "rate_limit"]
     assert [made.outcome(row, "exception") for row in made.rows] == ["correct", "–", "harm"]
-    assert not made.single_points  # two faults are needed
+    assert not made.single_points_of_failure  # two faults are needed
 
 
 @pytest.mark.parametrize("kind", FindingKind)
@@ -55,35 +55,39 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
 
 def test_a_call_is_no_single_point_of_failure_before_faults_that_last_were_tried_at_it_too() -> None:
     once = [tried(at(site, probe=probe)) for site in (A, B) for probe in (ERROR, RESET)]
-    said = Map(known(*once), {}).in_words()
+    said = Map(known(*once), {}).describe_in_words()
     assert said.endswith("0 of 2 calls tried with every fault that hits once are single points of failure.")
     first, second = (Variation((probe.make_injection(A, lasts=True),)) for probe in (ERROR, RESET))
-    said = Map(known(*once, tried(first, by="lasting")), {}).in_words()
+    said = Map(known(*once, tried(first, by="lasting")), {}).describe_in_words()
     assert said.endswith("0 of 0 calls tried with every fault (of 2) are single points of failure.")
-    said = Map(known(*once, tried(first, by="lasting"), tried(second, "failed", by="lasting")), {}).in_words()
+    said = Map(known(*once, tried(first, by="lasting"), tried(second, "failed", by="lasting")), {}).describe_in_words()
     assert said.endswith("1 of 1 call tried with every fault (of 2) is a single point of failure: a 1.")
 
 
 def test_what_no_agent_could_notice_makes_no_single_point_of_failure_unless_it_was_asked_for() -> None:
     made = known(replace(tried(at(A), "wrong"), root=Root(UNNOTICED)))
-    assert (Map(made, {}).single_points, Map(made, {}, folds=False).single_points) == ([], [A])
+    assert (Map(made, {}).single_points_of_failure, Map(made, {}, folds=False).single_points_of_failure) == ([], [A])
 
 
 def test_the_map_is_told_in_words_and_as_data() -> None:
     made = Map(known(tried(at(A), "failed", number=4), tried(at(B))), {})
-    assert made.in_words() == (
+    assert made.describe_in_words() == (
         "2 of 8 cells tried: 1 failed, 1 correct. "
         "1 of 1 call tried with every fault that hits once (of 2) is a single point of failure: a 1."
     )
-    assert made.in_words() == Map(made.known, {}, ended=GOES_ON).in_words()
+    assert made.describe_in_words() == Map(made.known, {}, ended=GOES_ON).describe_in_words()
     assert (
         Map(made.known, {}, ended="the budget of 2 trials was spent")
-        .in_words()
+        .describe_in_words()
         .startswith("the budget of 2 trials was spent: 2 of 8 cells tried")
     )
-    assert [str(each) for each in made.by_order] == ["single faults 2 of 4", "lasting 0 of 4", "pairs by kind 0 of 0"]
-    assert made.higher == "higher orders not tried"
-    cells = made.data()["cells"]
+    assert [str(each) for each in made.coverage_by_fault_count] == [
+        "single faults 2 of 4",
+        "lasting 0 of 4",
+        "pairs by kind 0 of 0",
+    ]
+    assert made.higher_order_summary == "higher orders not tried"
+    cells = made.to_json_data()["cells"]
     assert [(cell["call"], cell["fault"], cell["outcome"], cell["trial"]) for cell in cells] == [
         ("a 1", "exception", "failed", 4), ("a 1", "rate_limit", "not tried", None),
         ("b 1", "exception", "correct", 0), ("b 1", "rate_limit", "not tried", None),

@@ -73,7 +73,7 @@ def explored(agent: Any, tool: Any) -> Exploration:
 )
 def test_each_mitigation_closes_what_it_can(mitigation: str, closed: set[str], opened: set[str]) -> None:
     proof = lab.prove(explored(asks_again, pay), mitigation=mitigation)
-    told = proof.data()["cells"]
+    told = proof.to_json_data()["cells"]
     assert {each["faults"] for each in told if each["change"] == "closed"} >= closed
     assert {each["faults"] for each in told if each["change"] == "opened"} == opened
     if mitigation == "key":
@@ -82,19 +82,21 @@ def test_each_mitigation_closes_what_it_can(mitigation: str, closed: set[str], o
 
 def test_a_mitigation_goes_around_async_functions_too() -> None:
     proof = lab.prove(explored(asks_again_async, pays_async), mitigation="key")
-    found = {each["faults"] for each in proof.data()["cells"] if each["change"] == "closed"}
+    found = {each["faults"] for each in proof.to_json_data()["cells"] if each["change"] == "closed"}
     assert found == {"lost_reply at pays_async 1", "redelivery at pays_async 1"}
 
 
 def test_backing_off_takes_time_and_changes_no_verdict() -> None:
-    before, after = lab.prove(explored(asks_again, pay), mitigation="backoff").costs
+    before, after = lab.prove(explored(asks_again, pay), mitigation="backoff").costs_before_and_after
     assert after.seconds > before.seconds
 
 
 def test_another_agent_is_tried_on_the_same_cells() -> None:
     proof = lab.prove(explored(asks_again, pay), asks_once)
-    assert "lost_reply at pay 1" in {each["faults"] for each in proof.data()["cells"] if each["change"] == "closed"}
-    assert "it costs" in "\n".join(proof.in_words())
+    assert "lost_reply at pay 1" in {
+        each["faults"] for each in proof.to_json_data()["cells"] if each["change"] == "closed"
+    }
+    assert "it costs" in "\n".join(proof.describe_in_words())
 
 
 @pytest.mark.parametrize(
@@ -241,26 +243,26 @@ def test_a_mended_agent_is_explored_at_its_own_new_calls() -> None:
     found = lab.explore(asks_again, "go", tools=[pay], tries=["lost_reply", "timeout_before_effect"], says=SAYS)
     more: dict[str, Any] = {"tools": [pay, notify], "accept": ("correct", "degraded", "wrong")}
     proof = lab.prove(found, notes_again, **more)
-    assert proof.named("closed")
-    assert not proof.named("opened")
+    assert proof.list_changes_of_kind("closed")
+    assert not proof.list_changes_of_kind("opened")
     assert not proof.holds
     (new, *_) = proof.new
     assert (str(new.site), new.tried, new.of) == ("notify 1", 2, 2)
     assert new.failures[0].startswith("harm: lost_reply at notify 1: notify twice")
     assert "new call: notify 1, 2 of 2 faults tried: harm: lost_reply at notify 1" in str(proof)
-    assert proof.data()["new_calls"][0]["failures"] == new.failures
+    assert proof.to_json_data()["new_calls"][0]["failures"] == new.failures
     assert lab.prove(found, notes_once, **more).holds
 
 
 def test_a_proof_with_new_calls_that_were_not_tried_does_not_hold() -> None:
     new = NewCall(Site("notify", 1), 0, 2)
     assert str(new) == "notify 1, 0 of 2 faults tried"
-    assert not new.holds
-    assert NewCall(Site("notify", 1), 2, 2).holds
+    assert not new.survives_all_faults
+    assert NewCall(Site("notify", 1), 2, 2).survives_all_faults
 
 
 def test_a_proof_prints_as_a_page() -> None:
     proof = lab.prove(lab.explore(asks_again, "go", tools=[pay]), mitigation="key")
     assert len(proof.changes) > 50
-    assert repr(proof) == str(proof) == "\n".join(proof.in_words())
+    assert repr(proof) == str(proof) == "\n".join(proof.describe_in_words())
     assert len(str(proof)) < 4000

@@ -27,7 +27,7 @@ def test_a_part_of_a_variation_is_among_its_parts() -> None:
     order = ((1, ("b", "a")),)
     assert at(A).part_texts < at(A, B).part_texts < at(A, B, order=order).part_texts
     assert at(A, B, order=order).part_count == 3
-    assert at(A, B, order=order).hit_requests_and_moments == {("a", 1), ("b", 1), ("", 1)}
+    assert at(A, B, order=order).targeted_requests_and_moments == {("a", 1), ("b", 1), ("", 1)}
 
 
 def test_a_part_is_found_in_a_variation_of_several_faults_of_one_name() -> None:

@@ -80,5 +80,5 @@ def seen(folder: Path) -> Iterator[WatchedRun]:
 def read(what: WatchedRun | RunsReader) -> None:
     """Reads all that there is by now, and judges it."""
     version = -1
-    while what.poll_all_runs() or what.version != version:
+    while what.poll_logs() or what.version != version:
         version = what.version

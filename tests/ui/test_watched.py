@@ -103,7 +103,7 @@ def test_a_log_that_is_cut_replaced_or_deleted_is_told_and_read_anew(logs: Path,
         assert run.get_state()["notes"][-1] == "info.log: 1 line could not be read"
         assert run.get_state()["done"] == 40
         shutil.rmtree(folder)
-        assert run.poll_all_runs() is False
+        assert run.poll_logs() is False
         assert run.get_state()["ended"] == "info.log was deleted"
         assert run.get_state()["done"] == 40
 
@@ -172,7 +172,7 @@ def test_the_list_has_all_runs_and_forgets_none(logs: Path, tmp_path: Path) -> N
         version = reader.version
         shutil.rmtree(folder / "20250101-000000")
         reader._looked_s = -1e9
-        reader.poll_all_runs()
+        reader.poll_logs()
         assert [row["run"] for row in reader.list_run_rows_since(version) if row.get("gone")] == ["20250101-000000"]
         for name in ("..", "20240101-000000/..", "nothing"):
             with pytest.raises(LookupError, match="there is no run"):

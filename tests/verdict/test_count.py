@@ -160,7 +160,7 @@ def test_a_campaign_counts_it_as_open(run: Path, tmp_path: Path) -> None:
 
 def test_the_page_of_the_run_counts_it_as_open(run: Path) -> None:
     with closing(WatchedRun(run)) as watched:
-        while watched.poll_all_runs():
+        while watched.poll_logs():
             pass
         state = watched.get_state()
     assert (state["well"], state["bad"]) == (0, 0)

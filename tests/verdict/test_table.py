@@ -9,7 +9,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.says import BOTH_PATTERNS, classify_by_says_rules
-from chaoslab.analysis.verdict.standing import standing_of_outcome
+from chaoslab.analysis.verdict.standing import get_outcome_standing
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState, render_table_markdown
 from chaoslab.execution.agents._says import check_says_option, read_answer_values
 from chaoslab.record.history import History
@@ -114,7 +114,7 @@ def test_the_table_is_whole_and_printed() -> None:
 
 
 def test_an_outcome_is_well_bad_or_open() -> None:
-    assert {outcome: str(standing_of_outcome(outcome)) for outcome in Outcome} == {
+    assert {outcome: str(get_outcome_standing(outcome)) for outcome in Outcome} == {
         **dict.fromkeys(("correct", "degraded"), "well"),
         **dict.fromkeys(("wrong", "false_success", "harm", "failed", "hung"), "bad"),
         **dict.fromkeys(("undone", "unknown", "invalid", "unfinished"), "open"),
@@ -216,7 +216,7 @@ def test_what_says_does_not_read_is_open_until_a_judge_is_heard(
 ) -> None:
     made = trial(answer, says=says)
     assert made.outcome is outcome, made.why
-    assert standing_of_outcome(made.outcome) == "open"
+    assert get_outcome_standing(made.outcome) == "open"
     heard = judge_trial(History(made.history.records, spoken=everybody_says("admits it")), TRIAL)
     assert (heard.outcome, heard.basis) == (Outcome.DEGRADED, Basis.JUDGE)
 

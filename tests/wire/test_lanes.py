@@ -27,7 +27,7 @@ class Counted(SystemClock):
     def monotonic(self) -> float:
         return self.now_s
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.now_s += delay_s
         self.on_nap(self.now_s)
 

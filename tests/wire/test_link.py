@@ -54,7 +54,7 @@ class Upstreamless(Junction):
 
     @property
     def upstream_address(self) -> tuple[str, int]:
-        self.asked.append(self.dials.count)
+        self.asked.append(self.pending_dials.count)
         raise OSError("nobody is there")
 
     @property
@@ -100,7 +100,7 @@ async def test_a_dial_counts_until_it_is_through(proxy: Upstreamless) -> None:
     proxy.accept()
     await a_few_turns()
     assert proxy.asked == [1]
-    assert proxy.dials.count == 0
+    assert proxy.pending_dials.count == 0
 
 
 @pytest.mark.parametrize("end", ["lost", "dropped"])

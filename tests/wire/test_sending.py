@@ -60,7 +60,7 @@ class Service:
         async def main() -> None:
             server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
             port = server.sockets[0].getsockname()[1]
-            way = SocketFactory().kept(TLS)
+            way = SocketFactory().make_pooled_transport(TLS)
             async with server:
                 await story(way, lambda path: httpx.Request("GET", f"http://127.0.0.1:{port}{path}"))
                 await way.aclose()

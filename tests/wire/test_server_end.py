@@ -45,7 +45,7 @@ class HandTurns(WorkerTimer):
 
 @dataclass
 class Link:
-    turns: WorkerTimer
+    worker_timer: WorkerTimer
     rude: bool = False
 
     def handle_end_connected(self, end: ProxyEnd) -> None: ...
@@ -139,10 +139,10 @@ def test_only_pauses_too_short_for_a_timer_are_kept_turn_by_turn(pause_s: float,
     end, peer = ProxyEnd(link, "downstream"), ProxyEnd(link, "upstream")
     end.peer, peer.peer = peer, end
     end.start_forwarding()
-    assert not end.hurried
+    assert not end.needs_precise_timing
     slicer = Slicer(average_size=10, delay=round(pause_s * 1e6))
     end.insert_pipe(AttachedToxic("s", "slicer", "downstream", 1.0, slicer), Dice(1), None)
-    assert end.hurried is hurried
+    assert end.needs_precise_timing is hurried
 
 
 def test_a_hurried_end_does_not_let_a_piece_leave_early() -> None:
@@ -164,7 +164,7 @@ async def test_the_turns_call_a_hurried_worker_turn_by_turn_within_a_millisecond
         ready = False
 
         def __init__(self, *, hurried: bool) -> None:
-            self.hurried = hurried
+            self.needs_precise_timing = hurried
 
         def run_due_work(self, limit: float, most: int) -> int:  # noqa: ARG002
             return 0

@@ -14,7 +14,7 @@ class Digger:
 
     def __init__(self, turns: WorkerTimer, pieces: int, diary: list[tuple[str, int]], name: str = "") -> None:
         self.alarm: Alarm | None = None
-        self.ready = self.hurried = False
+        self.ready = self.needs_precise_timing = False
         self._turns, self._pieces, self._diary, self._name = turns, pieces, diary, name
 
     def run_due_work(self, limit: float, most: int) -> int:

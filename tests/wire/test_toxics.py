@@ -111,7 +111,7 @@ def test_taken_out(toxic: Toxic, script: Script, until: float, out: Script, rest
     pipe = live(toxic)
     assert play(pipe, script, until=until) == out
     assert pipe.held == sum(len(each) for each in rest if isinstance(each, bytes))
-    assert pipe.release_all(until) == [Timed(until, each) for each in rest]
+    assert pipe.release_all_items(until) == [Timed(until, each) for each in rest]
 
 
 FOUR: Script = [(0.0, b"abcd")]
@@ -259,7 +259,7 @@ def test_a_longer_latency_counts_from_the_arrival_of_what_is_waiting() -> None:
     line.feed(Timed(0.0, b"in hand"))
     line.feed(Timed(0.5, b"waiting"))
     assert line.poll(0.75) == []
-    leave, rest = line.hand_over(0.75)
+    leave, rest = line.hand_over_items(0.75)
     assert leave == [Timed(0.75, b"in hand")]
     successor = Latency(latency=2000).pipe(None, 0.75, before=line)  # type: ignore[arg-type]  # no jitter, no dice
     assert isinstance(successor, PacedQueue)
@@ -404,4 +404,4 @@ def test_it_hears_what_arrives_late_by_another_toxic_however_seldom_it_is_polled
 def test_it_never_closes_by_default_and_keeps_nothing() -> None:
     pipe = live(Timeout())
     pipe.feed(Timed(0.0, b"a"))
-    assert (pipe.held, pipe.pieces, pipe.pause_s, pipe.find_next_due()) == (0, 0, 0.0, None)
+    assert (pipe.held, pipe.held_piece_count, pipe.pause_s, pipe.find_next_due()) == (0, 0, 0.0, None)

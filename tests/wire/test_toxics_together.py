@@ -61,7 +61,7 @@ def test_every_byte_arrives_once_in_order_and_time_never_falls(steps: list[Step]
         arrived = sum(len(timed.item) for timed in out if isinstance(timed.item, bytes))
         assert chain.held == sent - arrived
     chain.feed(Timed(now, Signal.END))
-    out += chain.release_all(now)
+    out += chain.release_all_items(now)
     assert b"".join(timed.item for timed in out if isinstance(timed.item, bytes)) == data[:sent]
     assert out[-1] == Timed(now, Signal.END)
     assert [timed.at for timed in out] == sorted(timed.at for timed in out)

@@ -116,7 +116,7 @@ class Clock:
     def sleep(self, delay_s: float) -> None:
         self.now_s += delay_s
 
-    async def asleep(self, delay_s: float) -> None:
+    async def sleep_async(self, delay_s: float) -> None:
         self.now_s += delay_s
 
 

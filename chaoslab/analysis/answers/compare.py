@@ -80,7 +80,7 @@ def _compare_accents_and_case(expected: str, actual: str, exception: str) -> Ans
     """The likeness of two texts that are the same but for this, unless they differ in signs that the notation drops:
     accents, which make other words in many languages, capitals within a name with digits, such as a key, and three
     digits behind a point, which may be thousands."""
-    for find_signs in (_find_accented_letters, _find_mixed_case_keys, _THOUSANDS.findall):
+    for find_signs in (_find_accented_letters, _find_mixed_case_codes, _THOUSANDS.findall):
         expected_signs, actual_signs = (Counter(find_signs(text)) for text in (expected, actual))
         if expected_signs != actual_signs:
             text = (
@@ -103,7 +103,7 @@ def _build_accent_pattern() -> re.Pattern[str]:
     return re.compile(f"[^{marks}][{marks}]+")
 
 
-def _find_mixed_case_keys(text: str) -> list[str]:
+def _find_mixed_case_codes(text: str) -> list[str]:
     """The names of a text with digits, capitals and small letters."""
     # Capitals alone, or at the beginning alone, are a matter of style: ORDER17 is Order17.
     return [name for name in _KEY.findall(text) if not (name.isupper() or name.islower() or name.istitle())]

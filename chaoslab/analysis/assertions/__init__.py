@@ -12,11 +12,11 @@ from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
 from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, raise_no_judge
-from chaoslab.analysis.verdict.ledger import describe_lines
+from chaoslab.analysis.verdict.ledger import describe_log_lines
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.former import ASSERTIONS
 from chaoslab.base.jsonable import describe_error, repr_one_line, to_one_line
-from chaoslab.base.registry import list_plugins, make_broken_plugin, suggest_name, to_snake_case
+from chaoslab.base.registry import list_plugins, make_broken_plugin_error, suggest_name, to_snake_case
 from chaoslab.base.registry import load_plugin as load_plugin
 from chaoslab.core import events
 from chaoslab.record.history import History
@@ -42,24 +42,26 @@ class Miss:
     lines: tuple[tuple[str, int], ...] = ()
 
     @classmethod
-    def at(cls, text: str, *records: Record) -> Miss:
+    def from_records(cls, text: str, *records: Record) -> Miss:
         return cls(text, tuple((record.writer, record.seq) for record in records))
 
     @classmethod
-    def at_each(cls, text: str, located: Sequence[tuple[Record, Any]]) -> Miss:
+    def from_located_events(cls, text: str, located: Sequence[tuple[Record, Any]]) -> Miss:
         """The miss that the lines of these events show."""
-        return cls.at(text, *(record for record, _ in located))
+        return cls.from_records(text, *(record for record, _ in located))
 
     @classmethod
-    def unmeasured(cls, usage: events.UsageUnstated, record: Record) -> Miss:
+    def from_unstated_usage(cls, usage: events.UsageUnstated, record: Record) -> Miss:
         """The miss of a limit on tokens or dollars by an answer that does not state its usage."""
         about = usage.prompt_tokens + usage.completion_tokens
-        return cls.at(f"{usage.why}; estimated: true judges it by the lab's estimate of {about} tokens", record)
+        return cls.from_records(
+            f"{usage.why}; estimated: true judges it by the lab's estimate of {about} tokens", record
+        )
 
     @property
     def where(self) -> str:
         """The lines of the log, as in "info.log 4, 9"; empty if there are none."""
-        return describe_lines(self.lines)
+        return describe_log_lines(self.lines)
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,13 @@ class FinishedTrial:
     result: Any = field(default=None, compare=False)
     """The `Trial`, which functions get that are assertions; None for one that was read from a log."""
 
-    def of(self, kind: type[E_]) -> Iterator[tuple[Record, E_]]:
+    def iterate_events_of_kind(self, kind: type[E_]) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order; with a `turn`, of attempts in that turn only."""
         for record, event in self.history.find_events(kind, trial=self.trial):
             if self.turn is None or not isinstance(event, events.AttemptEvent) or event.at.turn == self.turn:
                 yield record, event
 
-    def used(self) -> Iterator[tuple[Record, events.Usage | events.UsageUnstated]]:
+    def iterate_model_usage(self) -> Iterator[tuple[Record, events.Usage | events.UsageUnstated]]:
         """The usage of the model's answers in time order, of those too that do not state it."""
         for record in self.history.records:
             if record.trial == self.trial and isinstance(record.event, events.Usage | events.UsageUnstated):
@@ -96,11 +98,19 @@ class FinishedTrial:
 
     def started(self, tool: str = "*") -> list[tuple[Record, events.CallStarted]]:
         """The attempts at calls of a tool, a target, or a pattern such as "get_*"."""
-        return [attempt for attempt in self.of(events.CallStarted) if matches_tool_or_target(attempt[1], tool)]
+        return [
+            attempt
+            for attempt in self.iterate_events_of_kind(events.CallStarted)
+            if matches_tool_or_target(attempt[1], tool)
+        ]
 
     def finished(self, tool: str = "*") -> list[tuple[Record, events.CallFinished]]:
         """The ends of attempts at calls of a tool, a target, or a pattern."""
-        return [attempt for attempt in self.of(events.CallFinished) if matches_tool_or_target(attempt[1], tool)]
+        return [
+            attempt
+            for attempt in self.iterate_events_of_kind(events.CallFinished)
+            if matches_tool_or_target(attempt[1], tool)
+        ]
 
     def effects(self, effect: str = "*") -> list[tuple[Record, events.Effect]]:
         """The effects of a name or a pattern; lines of one request are one effect."""
@@ -110,14 +120,14 @@ class FinishedTrial:
             entry for entry in find_recorded_effects(self.history, self.trial) if fnmatchcase(entry[1].effect, effect)
         ]
 
-    def tries(self, tool: str = "*") -> list[tuple[Record, events.CallStarted, int]]:
+    def list_numbered_starts(self, tool: str = "*") -> list[tuple[Record, events.CallStarted, int]]:
         """The attempts of `started` without those that were given up, each with its number among the others at its
         request."""
         return [(record, event, n) for record, event in self.started(tool) if (n := self._number_attempt(event))]
 
-    def ended(self, tool: str = "*") -> list[tuple[Record, events.CallFinished, int]]:
+    def list_numbered_ends(self, tool: str = "*") -> list[tuple[Record, events.CallFinished, int]]:
         """The ends of `finished` without those that were given up, which neither failed nor succeeded, each with the
-        number of its attempt as in `tries`."""
+        number of its attempt as in `list_numbered_starts`."""
         return [(record, event, n) for record, event in self.finished(tool) if (n := self._number_attempt(event))]
 
     def _number_attempt(self, event: events.CallStarted | events.CallFinished) -> int:
@@ -144,7 +154,7 @@ class FinishedTrial:
         return next(iter(self.history.find_events(events.PromptFinished, trial=self.trial)), None)
 
     @property
-    def answered(self) -> tuple[Record, events.TurnFinished | events.PromptFinished] | None:
+    def answer_event(self) -> tuple[Record, events.TurnFinished | events.PromptFinished] | None:
         """The event with the agent's answer, of the turn if one is looked at; None if it gave none."""
         if self.turn is not None:
             turns = self.history.find_events(events.TurnFinished, trial=self.trial)
@@ -154,11 +164,11 @@ class FinishedTrial:
     @property
     def answer(self) -> str | None:
         """The agent's answer, in the turn if one is looked at; None if it gave none."""
-        return None if self.answered is None else self.answered[1].answer
+        return None if self.answer_event is None else self.answer_event[1].answer
 
-    def of_answer(self, text: str) -> Miss:
+    def make_answer_miss(self, text: str) -> Miss:
         """A miss that the answer's line shows."""
-        return Miss.at(text, *([self.answered[0]] if self.answered is not None else []))
+        return Miss.from_records(text, *([self.answer_event[0]] if self.answer_event is not None else []))
 
 
 def describe_no_call(tool: str) -> str:
@@ -283,7 +293,7 @@ def load_assertion(name: str) -> type[Assertion]:
         raise LookupError(f"there is no {name} any more: {ASSERTIONS[name]}")
     assertion = load_plugin(GROUP, name)
     if not (isinstance(assertion, type) and is_dataclass(assertion) and issubclass(assertion, Assertion)):
-        raise make_broken_plugin(
+        raise make_broken_plugin_error(
             GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertions.Assertion"
         )
     return assertion

@@ -30,7 +30,7 @@ class AnswerContains(Assertion):
         if contains_any_spelling(spellings, trial.answer):
             return None
         choices = " or ".join(map(repr, spellings))
-        return trial.of_answer(f"the answer does not show {choices}: {to_one_line(trial.answer, 160)!r}")
+        return trial.make_answer_miss(f"the answer does not show {choices}: {to_one_line(trial.answer, 160)!r}")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,9 @@ class AnswerMatches(Assertion):
             return Miss("there is no answer")
         if re.search(self.pattern, trial.answer[:READ_MAX]):
             return None
-        return trial.of_answer(f"{self.pattern!r} is not found in the answer: {to_one_line(trial.answer, 160)!r}")
+        return trial.make_answer_miss(
+            f"{self.pattern!r} is not found in the answer: {to_one_line(trial.answer, 160)!r}"
+        )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,7 +85,7 @@ class FinishedReason(Assertion):
             if reason not in allowed_reasons and _COMMON.get(reason) not in allowed_reasons:
                 ending = f"ended with {reason}" if reason else "broke off without a reason"
                 allowed = " or ".join(sorted(allowed_reasons))
-                return Miss.at(f"the model's answer {event.request} {ending} instead of {allowed}", record)
+                return Miss.from_records(f"the model's answer {event.request} {ending} instead of {allowed}", record)
         return None
 
 
@@ -101,14 +103,16 @@ class JudgedBy(Assertion):
             return Miss("there is no answer")
         verdict = ask_judge(trial.ask, self.statement, _find_prompt(trial), trial.answer)
         trial.opinions.append(verdict)
-        return None if verdict.holds else trial.of_answer(f"the judge {verdict.model} says no: {verdict.why}")
+        return None if verdict.holds else trial.make_answer_miss(f"the judge {verdict.model} says no: {verdict.why}")
 
 
 def _find_prompt(trial: FinishedTrial) -> str:
     """The user's words, of the turn if one is looked at."""
     if trial.turn is not None:
-        return next((event.prompt for _, event in trial.of(TurnStarted) if event.turn == trial.turn), "")
-    return next((event.prompt for _, event in trial.of(PromptStarted)), "")
+        return next(
+            (event.prompt for _, event in trial.iterate_events_of_kind(TurnStarted) if event.turn == trial.turn), ""
+        )
+    return next((event.prompt for _, event in trial.iterate_events_of_kind(PromptStarted)), "")
 
 
 @dataclass(frozen=True)
@@ -125,9 +129,9 @@ class SameAsTwin(Assertion):
             return Miss("there is no answer" if trial.answer is None else "its twin has no answer")
         likeness = compare_answers(twin.answer, trial.answer)
         if likeness.likeness is not Likeness.SAME:
-            return trial.of_answer(f"the answer is not its twin's: {likeness.text}")
+            return trial.make_answer_miss(f"the answer is not its twin's: {likeness.text}")
         counts = [Counter(canonical([e.effect, e.content]) for _, e in side.effects()) for side in (twin, trial)]
         if counts[0] != counts[1]:
             message = f"it has {counts[1].total()} effects, its twin {counts[0].total()}, and they differ"
-            return Miss.at_each(message, trial.effects())
+            return Miss.from_located_events(message, trial.effects())
         return None

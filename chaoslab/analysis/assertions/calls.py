@@ -27,7 +27,7 @@ class Called(Assertion):
         if (len(calls) == self.times) if self.times else calls:
             return None
         expected = f"{self.times} times" if self.times else "at least once"
-        return Miss.at_each(f"{self.tool} was called {len(calls)} times, it should be {expected}", calls)
+        return Miss.from_located_events(f"{self.tool} was called {len(calls)} times, it should be {expected}", calls)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class CalledInOrder(Assertion):
                 return Miss(f"{tool} was not called")
             record = calls[0][0]
             if previous is not None and (record.t, record.seq) < (previous[1].t, previous[1].seq):
-                return Miss.at(f"{tool} was called before {previous[0]}", record, previous[1])
+                return Miss.from_records(f"{tool} was called before {previous[0]}", record, previous[1])
             previous = tool, record
         return None
 
@@ -68,7 +68,7 @@ class CalledWith(Assertion):
                 return None
         actual = render_brief(calls[0][1].arguments, 120)
         expected = render_brief(dict(self.arguments), 120)
-        return Miss.at_each(f"no call of {self.tool} has {expected}; the first has {actual}", calls)
+        return Miss.from_located_events(f"no call of {self.tool} has {expected}; the first has {actual}", calls)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class NotCalled(Assertion):
 
     def check(self, trial: FinishedTrial) -> Miss | None:
         calls = trial.started(self.tool)
-        return Miss.at_each(f"{calls[0][1].tool} was called {len(calls)} times", calls) if calls else None
+        return Miss.from_located_events(f"{calls[0][1].tool} was called {len(calls)} times", calls) if calls else None
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,9 @@ class MaxCalls(Assertion):
             return None
         noun = "call" if len(calls) == 1 else "calls"
         subject = noun if self.tool == "*" else f"{noun} of {self.tool}"
-        return Miss.at_each(f"{len(calls)} {subject}, at most {self.calls} were allowed", calls[self.calls :])
+        return Miss.from_located_events(
+            f"{len(calls)} {subject}, at most {self.calls} were allowed", calls[self.calls :]
+        )
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,10 @@ class MaxRetries(Assertion):
     example = "{retries: 2}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        for record, event, number in trial.tries(self.tool):
+        for record, event, number in trial.list_numbered_starts(self.tool):
             if number > self.retries + 1:
                 message = f"{event.tool} {event.request} was tried again {number - 1} times"
-                return Miss.at(f"{message}, at most {self.retries} were allowed", record)
+                return Miss.from_records(f"{message}, at most {self.retries} were allowed", record)
         return None
 
 
@@ -127,14 +129,14 @@ class Retried(Assertion):
     example = "{tool: search}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        ended = trial.ended(self.tool)
+        ended = trial.list_numbered_ends(self.tool)
         failed = {(e.target, e.request): (record, e.attempt) for record, e, n in ended if not e.ok and n == 1}
         if not failed:
             return Miss(f"{describe_no_call(self.tool)} failed, so there was nothing to try again")
         last = {(e.target, e.request): e.attempt for _, e in trial.started(self.tool)}
         for (target, request), (record, attempt) in failed.items():
             if last.get((target, request), 0) <= attempt:
-                return Miss.at(f"{target} {request} failed and was not tried again", record)
+                return Miss.from_records(f"{target} {request} failed and was not tried again", record)
         return None
 
 
@@ -154,9 +156,9 @@ class BackedOff(Assertion):
     example = "{least_s: 0.5, factor: 1.5}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        ends = {(e.target, e.request, n): record for record, e, n in trial.ended(self.tool)}
+        ends = {(e.target, e.request, n): record for record, e, n in trial.list_numbered_ends(self.tool)}
         waits: dict[tuple[str, int], float] = {}
-        retries = [(record, e, n) for record, e, n in trial.tries(self.tool) if n > 1]
+        retries = [(record, e, n) for record, e, n in trial.list_numbered_starts(self.tool) if n > 1]
         if not retries:
             return Miss(f"{describe_no_call(self.tool)} was tried again, so nothing could wait")
         for record, event, number in retries:
@@ -171,7 +173,7 @@ class BackedOff(Assertion):
                     f"{label} came {format_duration(wait_s)} after the failure before it, at least {minimum} were "
                     "asked for"
                 )
-                return Miss.at(message, before, record)
+                return Miss.from_records(message, before, record)
             waits[request] = wait_s
         return None
 
@@ -188,14 +190,14 @@ class Slo(Assertion):
     example = "{share: 0.9, within_s: 2, tool: search}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        ended = trial.ended(self.tool)
+        ended = trial.list_numbered_ends(self.tool)
         if not ended:
             return Miss(f"there was {describe_no_call(self.tool)}")
         bad_records = [record for record, event, _ in ended if not self.is_good_call(event)]
         good_share = 1 - len(bad_records) / len(ended)
         if good_share >= self.share:
             return None
-        return Miss.at(
+        return Miss.from_records(
             f"{good_share:.0%} of {len(ended)} calls were good, at least {self.share:.0%} were asked for", *bad_records
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.verdict import ledger
-from chaoslab.analysis.verdict.ledger import FindingKind, describe_effect, describe_times
+from chaoslab.analysis.verdict.ledger import FindingKind, describe_effect, describe_repetition_count
 from chaoslab.base.identity import canonical, is_idempotency_key
 from chaoslab.base.jsonable import render_brief
 from chaoslab.core.events import Effect, EndState
@@ -51,7 +51,9 @@ class NoDuplicateEffects(Assertion):
         for duplicates in groups.values():
             if len(duplicates) > 1:
                 description = describe_effect(duplicates[0][1].effect, duplicates[0][1].content)
-                return Miss.at_each(f"{description} {describe_times(len(duplicates))}", duplicates)
+                return Miss.from_located_events(
+                    f"{description} {describe_repetition_count(len(duplicates))}", duplicates
+                )
         return None
 
 
@@ -66,7 +68,7 @@ class NoEffectWithoutRequest(Assertion):
         called_targets = {event.target for _, event in trial.started()}
         for record, event in trial.effects(self.effect):
             if event.target not in called_targets:
-                return Miss.at(
+                return Miss.from_records(
                     f"{describe_effect(event.effect, event.content)}, and {event.target} was not called", record
                 )
         return None
@@ -102,7 +104,7 @@ class StateEquals(Assertion):
             return Miss("no state was read: give state=")
         record, end_state = ended
         if end_state.error:
-            return Miss.at(end_state.error, record)
+            return Miss.from_records(end_state.error, record)
         value = end_state.after
         for key in self.path.split(".") if self.path else ():
             if isinstance(value, dict) and key in value:
@@ -110,11 +112,11 @@ class StateEquals(Assertion):
             elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
                 value = value[int(key)]
             else:
-                return Miss.at(f"the end state has no {self.path}", record)
+                return Miss.from_records(f"the end state has no {self.path}", record)
         # True is 1 to Python, and not in JSON.
         if value == self.value and isinstance(value, bool) == isinstance(self.value, bool):
             return None
-        return Miss.at(
+        return Miss.from_records(
             f"{self.path or 'the end state'} is {render_brief(value, 120)} instead of {render_brief(self.value, 120)}",
             record,
         )

@@ -49,7 +49,7 @@ class ErrorType(Assertion):
         record, end = trial.end
         if end.error_type == self.kind:
             return None
-        return Miss.at(f"it ended with {end.error_type} instead of {self.kind}", record)
+        return Miss.from_records(f"it ended with {end.error_type} instead of {self.kind}", record)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class CompletesWithin(Assertion):
         record, end = trial.end
         if end.duration_s <= self.seconds:
             return None
-        return Miss.at(f"it took {end.duration_s:g} s, at most {self.seconds:g} s were allowed", record)
+        return Miss.from_records(f"it took {end.duration_s:g} s, at most {self.seconds:g} s were allowed", record)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class AtLeastOneFault(Assertion):
     example = "{fault: lost_reply}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        for _, event in trial.of(FaultWitnessed):
+        for _, event in trial.iterate_events_of_kind(FaultWitnessed):
             if fnmatchcase(event.fault, self.fault) and fnmatchcase(event.target, self.target):
                 return None
         location = "" if self.target == "*" else f" at {self.target}"
@@ -118,11 +118,13 @@ class EveryFaultWitnessed(Assertion):
     example = "every_fault_witnessed"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        explained = {(e.injection, e.fault, e.at) for _, e in trial.of(FaultWitnessed)}
-        explained |= {(e.injection, e.fault, e.at) for _, e in trial.of(FaultHealed) if e.masked_by or e.idle}
+        explained = {(e.injection, e.fault, e.at) for _, e in trial.iterate_events_of_kind(FaultWitnessed)}
+        explained |= {
+            (e.injection, e.fault, e.at) for _, e in trial.iterate_events_of_kind(FaultHealed) if e.masked_by or e.idle
+        }
         failed = find_outage_failures(trial.history, trial.trial)
-        for record, event in trial.of(FaultScheduled):
+        for record, event in trial.iterate_events_of_kind(FaultScheduled):
             if (event.injection, event.fault, event.at) not in explained and event.at not in failed:
                 location = f"{event.target} {event.request}.{event.attempt}"
-                return Miss.at(f"{event.fault} was scheduled at {location} and not witnessed", record)
+                return Miss.from_records(f"{event.fault} was scheduled at {location} and not witnessed", record)
         return None

@@ -21,15 +21,15 @@ class MaxCost(Assertion):
 
     def check(self, trial: FinishedTrial) -> Miss | None:
         spent = 0.0
-        for record, usage in trial.used():
+        for record, usage in trial.iterate_model_usage():
             if isinstance(usage, UsageUnstated) and not self.estimated:
-                return Miss.unmeasured(usage, record)
+                return Miss.from_unstated_usage(usage, record)
             if usage.cost_usd is None:
-                return Miss.at(f"the price of {usage.model} is not known", record)
+                return Miss.from_records(f"the price of {usage.model} is not known", record)
             spent += usage.cost_usd
             # A sum of floats may lie a little above the limit that it equals.
             if spent > self.usd + 1e-12:
-                return Miss.at(
+                return Miss.from_records(
                     f"{spent:.6f} USD by the model's answer {usage.request}, at most {self.usd:g} were allowed", record
                 )
         return None
@@ -47,12 +47,12 @@ class MaxTokens(Assertion):
 
     def check(self, trial: FinishedTrial) -> Miss | None:
         spent = 0
-        for record, usage in trial.used():
+        for record, usage in trial.iterate_model_usage():
             if isinstance(usage, UsageUnstated) and not self.estimated:
-                return Miss.unmeasured(usage, record)
+                return Miss.from_unstated_usage(usage, record)
             spent += usage.prompt_tokens + usage.completion_tokens
             if spent > self.tokens:
-                return Miss.at(
+                return Miss.from_records(
                     f"{spent} tokens by the model's answer {usage.request}, at most {self.tokens} were allowed", record
                 )
         return None
@@ -76,8 +76,10 @@ class TokensPerTurn(Assertion):
                 turn, spent = event.turn, 0
             if isinstance(event, Usage | UsageUnstated):
                 if isinstance(event, UsageUnstated) and not self.estimated and trial.turn in (None, turn):
-                    return Miss.unmeasured(event, record)
+                    return Miss.from_unstated_usage(event, record)
                 spent += event.prompt_tokens + event.completion_tokens
                 if spent > self.tokens and trial.turn in (None, turn):
-                    return Miss.at(f"{spent} tokens in turn {turn}, at most {self.tokens} were allowed", record)
+                    return Miss.from_records(
+                        f"{spent} tokens in turn {turn}, at most {self.tokens} were allowed", record
+                    )
         return None

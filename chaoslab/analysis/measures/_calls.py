@@ -81,8 +81,8 @@ class CallCount:
     fallbacks: int = 0
 
     def add_history(self, history: History) -> None:
-        self.made += len(history.attempt_places)
-        self.to_model += sum([target == "model" for _, target, _, _ in history.attempt_places])
+        self.made += len(history.attempt_keys)
+        self.to_model += sum([target == "model" for _, target, _, _ in history.attempt_keys])
         dropped = len(history.given_up_attempts)
         self.given_up += dropped
         self.failed += sum([not event.ok for _, event, _ in history.failed_attempts]) - dropped
@@ -95,11 +95,11 @@ def find_retries(history: History) -> list[Place]:
     without those that were given up or came after nothing else. Recovery takes the same ones for retries, and
     another request for the same thing (`incidents`)."""
     fallbacks, dropped = {at for _, _, at in history.find_attempt_events(Fallback)}, history.given_up_attempts
-    further = [at for at in history.attempt_places if at[3] > 1 and at not in fallbacks]
+    further = [at for at in history.attempt_keys if at[3] > 1 and at not in fallbacks]
     if not dropped:
         return further
     first: dict[tuple[str | None, str, int], int] = {}
-    for at in history.attempt_places - dropped:
+    for at in history.attempt_keys - dropped:
         first[at[:3]] = min(at[3], first.get(at[:3], at[3]))
     return [at for at in further if at not in dropped and at[3] > first[at[:3]]]
 
@@ -130,7 +130,7 @@ class ExceededLimits:
         named: dict[tuple[str, str], list[str | None]] = {}
         for events in self.found.values():
             first = events[0][0]
-            trials = named.setdefault((first.named(setting=setting), first.mode), [])
+            trials = named.setdefault((first.describe_passed_limit(setting=setting), first.mode), [])
             trials += [trial for _, trial in events]
         return [Passed(*key, len(trials), len(set(trials))) for key, trials in sorted(named.items())]
 

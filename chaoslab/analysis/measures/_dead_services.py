@@ -46,7 +46,7 @@ class DeadServices:
             if trial is None or call.via == FUNCTION:
                 continue
             if call.ok or (call.status is not None and call.status < FAILED):
-                self._end_silence(target)
+                self._close_silent_period(target)
             # A fault, a disturbance or a caller that gave up may be the reason: it says nothing of the service.
             elif at not in faulted and at not in excluded:
                 silence = self._silent.setdefault(target, _Silence())
@@ -54,7 +54,7 @@ class DeadServices:
                 # Where no fault hit the service, any moment is before one.
                 silence.sure |= record.t < first_t.get((trial, target), record.t + 1)
 
-    def _end_silence(self, target: str) -> None:
+    def _close_silent_period(self, target: str) -> None:
         silence = self._silent.pop(target, None)
         if silence is not None and silence.sure:
             self._over |= silence.requests

@@ -47,7 +47,7 @@ class GuardedMeasure(Generic[M]):
         self.measure.add_history(history, *inputs)
         return ""
 
-    def build_section(self, result: Callable[[M], T]) -> MeasureResult[T]:
+    def compute_guarded_result(self, result: Callable[[M], T]) -> MeasureResult[T]:
         """The result for what was taken."""
         return (
             MeasureResult(None, self.unknown)
@@ -159,7 +159,7 @@ class Findings:
         self.torn |= history.gaps_by_trial
         self.warnings += [(record.writer, event.message) for record, event in history.find_events(events.LabWarning)]
         self.warnings += [
-            (record.writer, f"{event.said}, from {record.trial} on")
+            (record.writer, f"{event.change_in_words}, from {record.trial} on")
             for record, event in history.find_events(events.ChanceSet)
         ]
         for record, switch_off in history.find_events(events.FaultsOff):

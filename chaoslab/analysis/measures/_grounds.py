@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from chaoslab.analysis.measures.intervals import Rate, compute_flag_rate, compute_pooled_rate
 from chaoslab.analysis.measures.reliability import compute_ended_well_rate, count_well_by_prompt
-from chaoslab.analysis.verdict.standing import Standing, StandingCount, standing_of_fact
+from chaoslab.analysis.verdict.standing import Standing, StandingCount, get_fact_standing
 from chaoslab.analysis.verdict.table import ENDED_OPEN, Basis, Verdict, WorldState
 
 
@@ -81,7 +81,7 @@ def summarize_success(
         name: compute_flag_rate((outcome == name for outcome in outcomes), prompts) for name in dict.fromkeys(outcomes)
     }
     judgeable = [n for n, verdict in enumerate(verdicts) if verdict.world is not WorldState.NOT_STATED]
-    done_standings = [standing_of_fact(verdicts[n].done) for n in judgeable]
+    done_standings = [get_fact_standing(verdicts[n].done) for n in judgeable]
     return Success(
         len(outcomes),
         {name: share for name, share in rates.items() if share is not None},

@@ -54,7 +54,7 @@ class EqualRequestFinder:
         self._history, self._targets, self._wrong = history, targets, wrong
         self._same: dict[Target, dict[str, list[_RightResult]]] = {}
 
-    def find_equal_result(
+    def find_result_of_equal_request(
         self, target_key: Target, number: int, since_t: float, *, anew: bool
     ) -> tuple[float, CallFinished] | None:
         """The first right result from `since_t` on of another request for the same thing that was under way together

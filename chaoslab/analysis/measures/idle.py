@@ -73,7 +73,7 @@ class IdleInjections:
         """A line for each of them. `called`: only those whose targets were called."""
         return [
             to_one_line(
-                self._describe_holding_limits(name)
+                self._describe_blocking_limits(name)
                 or _describe_idle_injection(injection, self._tools.get(name, {}), self._hits[name]),
                 500,
             )
@@ -81,7 +81,7 @@ class IdleInjections:
             if (self._tools.get(name) or not called) and (self._hits[name] or not injection.certain)
         ]
 
-    def _describe_holding_limits(self, name: str) -> str:
+    def _describe_blocking_limits(self, name: str) -> str:
         """The line for an injection that limits have kept from hitting anything; empty if none has."""
         limits = {limit: times for (injection_name, limit), times in self._held.items() if injection_name == name}
         if not limits or self._hits[name]:

@@ -18,7 +18,7 @@ target, tool and arguments) closes it, from the opening on, if that request was
 Of a conversation with a model the log has only the number of messages, so no other request is together with one to it.
 
 Incidents of one trial may go together, as where one outage hits several requests. Their intervals are widened by how
-much they do (`intervals.design_effect`); trials are taken as independent.
+much they do (`intervals.compute_design_effect`); trials are taken as independent.
 
 Some faults open none, since nothing can recover from them: those that corrupt a value silently, and those that last
 until the trial ends. The fault's class defines this (`traits`). Nor does a fault open one at an attempt that was
@@ -259,10 +259,10 @@ class _CallIndex:
         closed_t, ending = self._find_recovery_and_ending(fault, self._drop_replaced_replies(attempt, tries))
         if closed_t is None:
             counts_later = attempt in self.spoilt and faulted_call is not None and faulted_call.ok
-            if other_result := self._equal_requests.find_equal_result(
+            if other_result := self._equal_requests.find_result_of_equal_request(
                 attempt[:2], attempt[2], opened_t, anew=counts_later
             ):
-                closed_t, ending = other_result[0], _ending_by_route(other_result[1])
+                closed_t, ending = other_result[0], _classify_recovery_ending(other_result[1])
         if closed_t is None:
             closed_t = self.ends[trial] if trial in self.ends else self.last_event_times[trial]
         elif self._may_have_spoilt_state(trial, fault.target) or _has_repeated_effect(
@@ -281,18 +281,20 @@ class _CallIndex:
 
     def _drop_replaced_replies(self, attempt: Place, tries: list[_Ended]) -> list[_Ended]:
         """The attempts whose reply is not another one in the place of the right one."""
-        if not self._replaced_replies:
+        if not self._attempts_with_replaced_reply:
             return tries
-        return [(t, call) for t, call in tries if (*attempt[:3], call.attempt) not in self._replaced_replies]
+        return [
+            (t, call) for t, call in tries if (*attempt[:3], call.attempt) not in self._attempts_with_replaced_reply
+        ]
 
     @cached_property
-    def _replaced_replies(self) -> set[Place]:
+    def _attempts_with_replaced_reply(self) -> set[Place]:
         """The attempts that left another reply in the place of the right one."""
         return self.corrupted | self.spoilt
 
     @cached_property
     def _equal_requests(self) -> EqualRequestFinder:
-        return EqualRequestFinder(self.history, self.targets, self._replaced_replies)
+        return EqualRequestFinder(self.history, self.targets, self._attempts_with_replaced_reply)
 
     def _find_recovery_and_ending(
         self, fault: events.FaultWitnessed, tries: list[_Ended]
@@ -300,13 +302,16 @@ class _CallIndex:
         """The end of the request's first right attempt, and its kind."""
         for t, call in tries:
             if call.ok and (call.attempt >= fault.attempt or call.via == "direct"):
-                return t, Ending.LATE if call.attempt == fault.attempt and call.via != "direct" else _ending_by_route(
-                    call
+                return (
+                    t,
+                    Ending.LATE
+                    if call.attempt == fault.attempt and call.via != "direct"
+                    else _classify_recovery_ending(call),
                 )
         return None, Ending.NEVER
 
 
-def _ending_by_route(call: events.CallFinished) -> Ending:
+def _classify_recovery_ending(call: events.CallFinished) -> Ending:
     return Ending.FALLBACK if call.via == "direct" else Ending.RETRY
 
 

@@ -181,28 +181,28 @@ class _BinomialTail:
         self._upper = total - count < count
         self._tail = range(count, total + 1) if self._upper else range(count)
         self._is_certain = count <= 0
-        self._ways = cache(partial(_log_ways, total))
+        self._ways = cache(partial(_log_binomial_coefficient, total))
 
     def __call__(self, chance: float) -> float:
         if not 0 < chance < 1:
             return float(chance >= 1 or self._is_certain)
         total, tail, log_p, log_q = self._total, self._tail, math.log(chance), math.log1p(-chance)
 
-        def log_term(k: int) -> float:
+        def compute_log_term(k: int) -> float:
             return self._ways(k) + k * log_p + (total - k) * log_q
 
         if not tail:
             return float(not self._upper)
         # The terms fall on both sides of the largest, so that those which matter end at places found by halves.
         peak = min(max(int((total + 1) * chance), tail[0]), tail[-1])
-        log_floor = log_term(peak) - FAINT
-        begin = bisect_left(range(tail[0], peak), True, key=lambda k: log_term(k) > log_floor) + tail[0]
-        end = bisect_left(range(peak, tail[-1] + 1), True, key=lambda k: log_term(k) <= log_floor) + peak
-        share = math.fsum([math.exp(log_term(k)) for k in range(begin, end)])
+        log_floor = compute_log_term(peak) - FAINT
+        begin = bisect_left(range(tail[0], peak), True, key=lambda k: compute_log_term(k) > log_floor) + tail[0]
+        end = bisect_left(range(peak, tail[-1] + 1), True, key=lambda k: compute_log_term(k) <= log_floor) + peak
+        share = math.fsum([math.exp(compute_log_term(k)) for k in range(begin, end)])
         return share if self._upper else 1 - share
 
 
-def _log_ways(total: int, count: int) -> float:
+def _log_binomial_coefficient(total: int, count: int) -> float:
     """The logarithm of the number of ways to choose `count` of `total`."""
     return math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)
 
@@ -219,7 +219,7 @@ def _find_zero(rising: Callable[[float], float]) -> float:
     return (low + high) / 2
 
 
-def design_effect(parts: Sequence[float], groups: Sequence[str]) -> float:
+def compute_design_effect(parts: Sequence[float], groups: Sequence[str]) -> float:
     """The factor by which values that go together within their groups raise the variance of their mean. `parts`: the
     share of each value in the estimate's deviation; `groups`: its group."""
     sums: dict[str, float] = {}
@@ -313,16 +313,16 @@ class Survival:
     @property
     def median(self) -> Estimate | None:
         """The first time at which at most half still last; None if that was not observed."""
-        at = self._first_below_half(lambda step: step.share)
+        at = self._find_time_below_half(lambda step: step.share)
         if at is None:
             return None
         low, high = (
-            self._first_below_half(lambda step: step.interval.low),
-            self._first_below_half(lambda step: step.interval.high),
+            self._find_time_below_half(lambda step: step.interval.low),
+            self._find_time_below_half(lambda step: step.interval.high),
         )
         return Estimate(at, Interval(at if low is None else low, math.inf if high is None else high))
 
-    def _first_below_half(self, level: Callable[[CurveStep], float]) -> float | None:
+    def _find_time_below_half(self, level: Callable[[CurveStep], float]) -> float | None:
         # The product of shares may come out a little above a half that it is.
         return next((step.at_s for step in self.steps if level(step) <= 0.5 + 1e-12), None)
 
@@ -349,7 +349,7 @@ class Survival:
         areas = [share * (end - start) for start, end, share in zip(starts, ends, shares, strict=True)]
         return areas, list(accumulate(reversed(areas)))[-2::-1]
 
-    def parts(self, spells: Sequence[Spell]) -> Sequence[float]:
+    def compute_spell_influences(self, spells: Sequence[Spell]) -> Sequence[float]:
         """The share of each of the curve's spells in the deviation of the restricted mean: its influence function."""
         _, beyond = self._curve_areas
         times = [step.at_s for step in self.steps]
@@ -372,7 +372,7 @@ def kaplan_meier(spells: Sequence[Spell], groups: Sequence[str] | None = None) -
     """The survival curve of the durations. At equal times, ends come before censorings. None without spells. `groups`:
     the group of each spell; the design effect of the restricted mean widens all intervals."""
     if groups is not None and (unadjusted := kaplan_meier(spells)) is not None:
-        effect = design_effect(unadjusted.parts(spells), groups)
+        effect = compute_design_effect(unadjusted.compute_spell_influences(spells), groups)
         steps = [
             replace(step, interval=_log_log_interval(step.share, effect * step.greenwood)) for step in unadjusted.steps
         ]

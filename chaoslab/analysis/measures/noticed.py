@@ -74,11 +74,11 @@ class FurtherAttempt:
     wait_s: float
 
 
-def collect_noticed_facts(history: History) -> dict[str | None, Noticed]:
+def collect_advice_facts(history: History) -> dict[str | None, Noticed]:
     """The facts of each trial of whole ones."""
     names_by_fact: defaultdict[str | None, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     flags: defaultdict[str | None, dict[str, bool]] = defaultdict(dict)
-    if faults_by_place := _faults_by_attempt(history):
+    if faults_by_place := _group_faults_by_attempt(history):
         for name, attempts in _find_attempts_by_fact(history, faults_by_place).items():
             for at in attempts:
                 names_by_fact[at[0]][name].update(faults_by_place.get(at, ()))
@@ -121,7 +121,7 @@ def collect_noticed_facts(history: History) -> dict[str | None, Noticed]:
     return facts_by_trial
 
 
-def _faults_by_attempt(history: History) -> dict[Place, list[str]]:
+def _group_faults_by_attempt(history: History) -> dict[Place, list[str]]:
     """The faults that were witnessed at each attempt."""
     faults_by_place: dict[Place, list[str]] = {}
     for _, event, at in history.find_attempt_events(events.FaultWitnessed):

@@ -157,8 +157,8 @@ class RunReport:
         trial_standings = TrialStandings(standings, findings.verdicts)
         finished = findings.finished
         lost_trials = max(0, finished.processed - len(findings.trials)) if finished is not None else 0
-        recovery = findings.recovery.build_section(lambda measure: measure.compute_mttr(findings.verdicts))
-        attempts = findings.attempts.build_section(lambda measure: measure.sort_targets())
+        recovery = findings.recovery.compute_guarded_result(lambda measure: measure.compute_mttr(findings.verdicts))
+        attempts = findings.attempts.compute_guarded_result(lambda measure: measure.sort_targets())
         return cls(
             name=findings.name,
             started=findings.started,
@@ -176,7 +176,7 @@ class RunReport:
             standings=trial_standings,
             # a cut log has witnesses of trials that it lacks
             met={trial: len(faults_met) for trial, faults_met in findings.met.items() if trial in findings.verdicts},
-            figures=rows.build_section(lambda trials: trials),
+            figures=rows.compute_guarded_result(lambda trials: trials),
             grounds=MeasureResult.from_measure(lambda: count_verdict_bases(findings.verdicts.values())),
             success=MeasureResult.from_measure(
                 lambda: summarize_success(
@@ -186,31 +186,31 @@ class RunReport:
                     lost=lost_trials,
                 )
             ),
-            delivered=findings.delivery.build_section(
+            delivered=findings.delivery.compute_guarded_result(
                 lambda measure: Delivered(measure.count_by_injection(), measure.counts_by_fault)
             ),
-            not_met=findings.not_met.build_section(
+            not_met=findings.not_met.compute_guarded_result(
                 lambda measure: NotMet(measure.list_reasons(), findings.delivery.measure.scheduled_count)
             ),
-            disturbance=findings.disturbances.build_section(lambda measure: measure.build_disturbance()),
-            uninjected=findings.uninjected.build_section(lambda measure: measure.list_failures()),
-            damage=findings.uninjected.build_section(lambda measure: measure.damage),
-            impacts=rows.build_section(
+            disturbance=findings.disturbances.compute_guarded_result(lambda measure: measure.build_disturbance()),
+            uninjected=findings.uninjected.compute_guarded_result(lambda measure: measure.list_failures()),
+            damage=findings.uninjected.compute_guarded_result(lambda measure: measure.damage),
+            impacts=rows.compute_guarded_result(
                 lambda trials: compute_impacts(trials, standings, damaged=findings.damaged_trials)
             ),
             recovery=recovery,
-            calls=findings.calls.build_section(lambda measure: measure),
+            calls=findings.calls.compute_guarded_result(lambda measure: measure),
             attempts=attempts,
             streamed=MeasureResult.from_measure(lambda: summarize_streams(attempts.value)),
-            usage=findings.usage.build_section(lambda measure: measure.compute_totals()),
-            budgets=findings.budgets.build_section(
+            usage=findings.usage.compute_guarded_result(lambda measure: measure.compute_totals()),
+            budgets=findings.budgets.compute_guarded_result(
                 lambda measure: measure.list_exceeded_limits(setting=not findings.is_user_agent_run)
             ),
             warnings=MeasureResult.from_measure(lambda: findings.warnings),
-            throughput=findings.throughput.build_section(lambda measure: measure.compute_throughput()),
-            amplification=findings.amplification.build_section(lambda measure: measure.list_amplifications()),
-            reliability=rows.build_section(
+            throughput=findings.throughput.compute_guarded_result(lambda measure: measure.compute_throughput()),
+            amplification=findings.amplification.compute_guarded_result(lambda measure: measure.list_amplifications()),
+            reliability=rows.compute_guarded_result(
                 lambda trials: compute_reliability(trials, standings) if judgeable or rulings else None
             ),
-            costs=rows.build_section(compute_costs),
+            costs=rows.compute_guarded_result(compute_costs),
         )

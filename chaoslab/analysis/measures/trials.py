@@ -13,7 +13,7 @@ from statistics import median
 from typing import NamedTuple, Protocol, TypeVar
 
 from chaoslab.analysis.measures._calls import find_retries
-from chaoslab.analysis.measures.noticed import NOTHING, Noticed, collect_noticed_facts
+from chaoslab.analysis.measures.noticed import NOTHING, Noticed, collect_advice_facts
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, StoryLeftOut, Usage
 from chaoslab.record.effects import find_distinct_effects
 from chaoslab.record.history import History
@@ -128,7 +128,7 @@ class TrialTable:
         for key, faults in fault_counts.items():
             get_row(key).met = self._intern(tuple(faults.items()))
         called: dict[str | None, set[str]] = defaultdict(set)
-        for (trial, target), count in Counter(map(itemgetter(0, 1), history.attempt_places)).items():
+        for (trial, target), count in Counter(map(itemgetter(0, 1), history.attempt_keys)).items():
             called[trial].add(target)
             get_row(trial).attempts += count
         for trial_key, targets in called.items():
@@ -137,7 +137,7 @@ class TrialTable:
             get_row(at_call[0]).failed += not end.ok and at_call not in history.given_up_attempts
         for trial, *_ in find_retries(history):
             get_row(trial).retries += 1
-        noticed_facts = collect_noticed_facts(history)
+        noticed_facts = collect_advice_facts(history)
         for trial_key, count in Counter([record.trial for record, _ in history.find_events(CallStarted)]).items():
             get_row(trial_key).calls += count
         for record, left_out in history.find_events(StoryLeftOut):

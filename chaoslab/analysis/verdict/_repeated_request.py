@@ -16,7 +16,13 @@ from itertools import pairwise
 from typing import Any
 
 from chaoslab.analysis.verdict import ledger, traits
-from chaoslab.analysis.verdict.ledger import EffectRules, Finding, FindingKind, RecordedEffect, describe_times
+from chaoslab.analysis.verdict.ledger import (
+    EffectRules,
+    Finding,
+    FindingKind,
+    RecordedEffect,
+    describe_repetition_count,
+)
 from chaoslab.analysis.verdict.seen import TrialEvents, log_line_key
 from chaoslab.base.alike import TrialTimeSpan, parse_moments, spell_canonically
 from chaoslab.base.identity import REPEATABLE, TOGETHER_S, is_idempotency_key
@@ -232,7 +238,7 @@ def _build_repeat_finding(
         if was_delivered_twice
         else f"its first reply was {_describe_reply_fate(fault.fault, calls, lost_entry.at)}"
     )
-    text = f"{lost_entry.effect.effect} took effect {describe_times(len(distinct))}: {reason}"
+    text = f"{lost_entry.effect.effect} took effect {describe_repetition_count(len(distinct))}: {reason}"
     return Finding(
         FindingKind.DUPLICATE, text, (*(log_line_key(entry.record) for entry in distinct), log_line_key(record))
     )

@@ -16,7 +16,7 @@ from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, classif
 from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.seen import JUDGED, TrialEvents, log_line_key
-from chaoslab.analysis.verdict.standing import Standing, standing_of_outcome
+from chaoslab.analysis.verdict.standing import Standing, get_outcome_standing
 from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState
 from chaoslab.base.alike import TrialTimeSpan, parse_moments
 from chaoslab.core import events
@@ -80,7 +80,7 @@ def _judge_by_call_orders(trial_events: TrialEvents, history: History) -> Verdic
     """The verdict beside the twin, and, where that depends on the order of parallel calls, beside its result in each
     order: one that it is right beside counts, and if they disagree, nothing is known."""
     verdict, reordered = _judge_by_evidence(trial_events, history), trial_events.find_events(events.TwinReordered)
-    if not reordered or standing_of_outcome(verdict.outcome) is Standing.WELL:
+    if not reordered or get_outcome_standing(verdict.outcome) is Standing.WELL:
         return verdict
     depends = f"without faults its result depends on when {reordered[0][1].call} begins, beside other calls"
     record, started = trial_events.find_events(events.PromptStarted)[0]
@@ -97,7 +97,7 @@ def _judge_by_call_orders(trial_events: TrialEvents, history: History) -> Verdic
         reordered_events = TrialEvents(trial_events.trial, trial_events.whole)
         reordered_events.by_kind = {**trial_events.by_kind, events.PromptStarted: [(record, twin)]}
         reordered_verdict = _judge_by_evidence(reordered_events, history)
-        if standing_of_outcome(reordered_verdict.outcome) is Standing.WELL:
+        if get_outcome_standing(reordered_verdict.outcome) is Standing.WELL:
             return replace(reordered_verdict, why=f"{reordered_verdict.why}, in another order of its calls: {depends}")
         if reordered_verdict.outcome is not verdict.outcome or reordered_twin.together:
             verdict = Verdict(Outcome.UNKNOWN, depends, world=WorldState.MAY)

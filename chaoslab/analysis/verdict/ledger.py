@@ -102,10 +102,10 @@ class Finding:
     @property
     def lines_text(self) -> str:
         """The lines of the log, as in "messaging.log 4, 9"."""
-        return describe_lines(self.lines)
+        return describe_log_lines(self.lines)
 
 
-def describe_lines(lines: Iterable[tuple[str, int]]) -> str:
+def describe_log_lines(lines: Iterable[tuple[str, int]]) -> str:
     """Lines of the log in words, as in "info.log 4, 9"; empty if there are none."""
     by_writer: dict[str, list[int]] = {}
     for writer, seq in lines:
@@ -283,7 +283,7 @@ def compare_effects(
                 lines[number]
             )
     for (text_of_effect, content), shown_lines in unasked.items():
-        times = f" {describe_times(len(shown_lines))}" if len(shown_lines) > 1 else ""
+        times = f" {describe_repetition_count(len(shown_lines))}" if len(shown_lines) > 1 else ""
         excess.append(
             Finding(
                 FindingKind.PHANTOM, f"{text_of_effect}{times}{content}, which was not asked for", tuple(shown_lines)
@@ -297,8 +297,8 @@ def compare_effects(
 
 
 def _make_duplicate_finding(effect_text: str, expected_count: int, lines: tuple[tuple[str, int], ...]) -> Finding:
-    instead = f" instead of {describe_times(expected_count)}" if expected_count > 1 else ""
-    return Finding(FindingKind.DUPLICATE, f"{effect_text} {describe_times(len(lines))}{instead}", lines)
+    instead = f" instead of {describe_repetition_count(expected_count)}" if expected_count > 1 else ""
+    return Finding(FindingKind.DUPLICATE, f"{effect_text} {describe_repetition_count(len(lines))}{instead}", lines)
 
 
 class _ExpectedByText:
@@ -370,7 +370,7 @@ def describe_effect(effect: str, content: Mapping[str, Any]) -> str:
     return f"{name} '{subject}'" if subject else name
 
 
-def describe_times(count: int) -> str:
+def describe_repetition_count(count: int) -> str:
     """A number of times in words."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 

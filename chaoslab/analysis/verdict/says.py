@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from chaoslab.analysis.answers._normal import tokenize_normalized
-from chaoslab.analysis.verdict.ledger import describe_times
+from chaoslab.analysis.verdict.ledger import describe_repetition_count
 from chaoslab.analysis.verdict.table import Said
 from chaoslab.base.jsonable import render_brief
 
@@ -75,7 +75,9 @@ def classify_by_says_rules(
             elif count is not None and missing_count:
                 readings.setdefault(Said.ADMITS if count <= expected_count - missing_count else Said.PASSES_OVER, text)
             elif count is not None and count != expected_count and key not in failed:
-                readings.setdefault(Said.WRONG, f"{text}, and the ledger shows it {describe_times(expected_count)}")
+                readings.setdefault(
+                    Said.WRONG, f"{text}, and the ledger shows it {describe_repetition_count(expected_count)}"
+                )
             is_confirmed = is_confirmed or (count == expected_count and not missing_count)
         elif twin is not None and _is_same_value(value, twin.get(key)):
             values.append(value)

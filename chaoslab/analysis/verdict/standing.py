@@ -32,14 +32,14 @@ class Standing(StrEnum):
 _RULED = {RulingState.PASSED: Standing.WELL, RulingState.FAILED: Standing.BAD, RulingState.INVALID: Standing.OPEN}
 
 
-def standing_of_outcome(outcome: str | None) -> Standing:
+def get_outcome_standing(outcome: str | None) -> Standing:
     """The standing of a trial by its outcome. `outcome`: its name; None if there is no verdict."""
     if outcome is None or outcome in ENDED_OPEN:
         return Standing.OPEN
     return Standing.WELL if outcome in ENDED_WELL else Standing.BAD
 
 
-def standing_of_fact(holds: bool | None) -> Standing:
+def get_fact_standing(holds: bool | None) -> Standing:
     """The standing of a trial by one fact about it, such as `Verdict.done`; None if it is not known."""
     return Standing.OPEN if holds is None else Standing.WELL if holds else Standing.BAD
 
@@ -109,7 +109,7 @@ class Standings:
         """The standing of a trial. `outcome`: its name; None if there is no verdict."""
         if ruling := self.rulings.get(trial):
             return _RULED[ruling.state]
-        return standing_of_outcome(outcome)
+        return get_outcome_standing(outcome)
 
     def map_standings(self, outcomes: Mapping[str, str | None]) -> dict[str, Standing]:
         """The standing of each of many trials. `outcomes`: as in `get_standing`, by trial."""

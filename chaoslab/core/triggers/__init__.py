@@ -42,7 +42,7 @@ class Trigger:
         raise NotImplementedError
 
     @property
-    def plain(self) -> Any:
+    def value_as_json(self) -> Any:
         """The value as JSON keeps it; `of` takes it again."""
         return list(self.value) if isinstance(self.value, tuple) else self.value
 
@@ -55,11 +55,11 @@ class Trigger:
         """Tells if the condition holds. `hits`: the hits of its own injection so far."""
         raise NotImplementedError
 
-    def never(self, triggers: "Mapping[str, Trigger]") -> str:
+    def explain_never_holding(self, triggers: "Mapping[str, Trigger]") -> str:
         """The reason, in words, that it can never hold together with the others of its injection; empty if it can."""
         return ""
 
-    def beyond(self, turns: int) -> str:
+    def explain_too_few_turns(self, turns: int) -> str:
         """The reason, in words, that it cannot hold in a conversation of so many turns; empty if it can."""
         return ""
 

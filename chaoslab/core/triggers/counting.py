@@ -21,7 +21,7 @@ class Calls(OfNumbers):
     def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.request in self.value
 
-    def never(self, triggers: Mapping[str, Trigger]) -> str:
+    def explain_never_holding(self, triggers: Mapping[str, Trigger]) -> str:
         if (after := triggers.get("after_calls")) is not None and self.value[-1] <= after.value:
             return f"calls are {list(self.value)} and after_calls={after.value} leaves all of them out"
         if (every := triggers.get("every")) is not None and not any(n % every.value == 0 for n in self.value):
@@ -97,7 +97,7 @@ class Chance(Trigger):
         at = occasion
         return draw_uniform(at.seed, at.trial, hits.injection, at.target, at.request, at.attempt, "hit") < self.value
 
-    def never(self, triggers: Mapping[str, Trigger]) -> str:
+    def explain_never_holding(self, triggers: Mapping[str, Trigger]) -> str:
         if self.value == 0 and triggers:
             return f"chance is 0, so {' and '.join(sorted(triggers))} can never hit: leave chance out, or raise it"
         return ""
@@ -147,7 +147,7 @@ class Persistence(Trigger):
         """Tells if the last hit, which there was, still goes on at this attempt."""
         return occasion.elapsed_s < hits.since_s + self.span_s if self.span_s else hits.in_a_row < self.hits
 
-    def never(self, triggers: Mapping[str, Trigger]) -> str:
+    def explain_never_holding(self, triggers: Mapping[str, Trigger]) -> str:
         max_times = triggers.get("max_times")
         if max_times is not None and self.hits > max_times.value:
             return f"persistence is '{self.value}', and max_times={max_times.value} ends it before"

@@ -98,12 +98,12 @@ class OnTurn(OfNumbers):
     def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.turn in self.value
 
-    def never(self, triggers: Mapping[str, Trigger]) -> str:
+    def explain_never_holding(self, triggers: Mapping[str, Trigger]) -> str:
         if "between_turns" in triggers and self.value == (1,):
             return "on_turn is [1], and between_turns holds from turn 2 on"
         return ""
 
-    def beyond(self, turns: int) -> str:
+    def explain_too_few_turns(self, turns: int) -> str:
         return "" if self.value[0] <= turns else f"on_turn is {list(self.value)}"
 
 
@@ -115,7 +115,7 @@ class BetweenTurns(OnlyTrue):
     def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.turn > 1 and occasion.in_turn == 1
 
-    def beyond(self, turns: int) -> str:
+    def explain_too_few_turns(self, turns: int) -> str:
         return "" if turns > 1 else "between_turns needs two turns"
 
 
@@ -154,7 +154,7 @@ class After(Trigger):
     should_be = "another injection's name, or its name and a number of hits, as in ['latency on search', 3]"
 
     @property
-    def plain(self) -> Any:
+    def value_as_json(self) -> Any:
         return self.value if self.times == 1 else [self.value, self.times]
 
     @classmethod

@@ -46,7 +46,7 @@ class AgentLoop:
         if self._runner is None:
             system.sleep(delay_s)
         else:
-            self._runner.run(system.asleep(delay_s))
+            self._runner.run(system.sleep_async(delay_s))
 
     def wait_until_quiet(self, place: TrialPlace, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
         """Lets what the agent has left go on (`TrialPlace.wait_until_quiet`), also the tasks in the loop."""

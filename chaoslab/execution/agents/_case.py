@@ -45,7 +45,7 @@ TWIN_FIELDS = (
 class AgentResult:
     """The result of one trial; see `TrialResult`. `book`: its events. `warnings`: warnings about it. `called`: the
     names of the functions and services that were called. `pending`: a warning about what was under way still when the
-    trial ended. `spent_usd`: the run's spending for models at the end of the trial, in dollars."""
+    trial ended. `run_spent_usd`: the run's spending for models at the end of the trial, in dollars."""
 
     book: TrialLog
     answer: Any = None
@@ -55,13 +55,13 @@ class AgentResult:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     called: frozenset[str] = frozenset()
-    spent_usd: float = 0.0
+    run_spent_usd: float = 0.0
     verdict: Verdict | None = None
     """Its verdict by its events alone; None if it was not judged where it ran."""
     met: tuple[str, ...] | None = None
     """The injection of each fault that was witnessed, in order; None likewise."""
     _kept: list[BufferedEvent] | None = None
-    wanted: bool = False
+    is_story_requested: bool = False
     off: tuple[str, ...] = ()
     """The injections of the plan that somebody had switched off."""
     shown: Any = None
@@ -83,7 +83,7 @@ class AgentResult:
         self.met = tuple(event.injection for _, event in self.history.find_events(events.FaultWitnessed))
         if lines:
             # Here, where the trial ran: spelt by the process that takes the results, all of them would wait for one.
-            buffered = self.kept
+            buffered = self.buffered_events
             if self.book.plain:
                 self.book.spelt = buffered
             else:
@@ -114,8 +114,8 @@ class AgentResult:
         return self.book.history
 
     @property
-    def kept(self) -> list[BufferedEvent]:
-        return self.book.kept if self._kept is None else self._kept
+    def buffered_events(self) -> list[BufferedEvent]:
+        return self.book.buffered_events if self._kept is None else self._kept
 
     def __getstate__(self) -> dict[str, Any]:
         """Replaces an error that cannot be rebuilt in another process by its name and message."""
@@ -238,7 +238,7 @@ class AgentCase:
             run = replace(run, options=replace(run.options, order=drawn.order))
         if not drawn.waits or not isinstance(self.prompt, Conversation):
             return run
-        prompt = self.prompt.waiting(drawn.waits)
+        prompt = self.prompt.with_waits(drawn.waits)
         return replace(
             run,
             prompt=prompt,

@@ -17,7 +17,7 @@ from chaoslab.analysis.answers.compare import Likeness, compare_answers
 from chaoslab.analysis.answers.structures import parse_json_structure
 from chaoslab.analysis.answers.values import has_digit, tokenize
 from chaoslab.analysis.verdict.seen import TwinRead
-from chaoslab.analysis.verdict.standing import Standing, standing_of_outcome
+from chaoslab.analysis.verdict.standing import Standing, get_outcome_standing
 from chaoslab.base.identity import canonical
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
@@ -41,7 +41,7 @@ class ChangedRead(WrongValue):
         box = [deepcopy(reply.value)]
         for holder, key in list(find_value_places(box, every=True)):
             holder[key] = self._make_wrong_value(holder[key])
-        return reply.in_form(box[0])
+        return reply.with_fitted_value(box[0])
 
 
 def find_twin_reads(history: History) -> list[TwinRead]:
@@ -142,18 +142,18 @@ class LostReadFinder:
         if twin is None or not twin.reads or not twin.said or not result.ok:
             return result
         lost_reads = find_lost_reads(twin.reads, result.history)
-        if not lost_reads or standing_of_outcome(result.outcome) is Standing.BAD:  # it has no ground to lose
+        if not lost_reads or get_outcome_standing(result.outcome) is Standing.BAD:  # it has no ground to lose
             return result
         for read, again in lost_reads.items():
             key = (number if case.own_twins is not None else 0, read)
             if key not in self._known:
-                self._known[key] = self._find_read_dependence(case, key[0], read)
+                self._known[key] = self._probe_read_dependence(case, key[0], read)
             if (lost := self._known[key]) is not None:
                 sole = lost.sole and not _has_other_value_source(read, result.history)
                 result.add_event(replace(lost, sole=sole, calls=lost.calls or again))
         return result
 
-    def _find_read_dependence(self, case: AgentCase, number: int, read: TwinRead) -> events.GroundLost | None:
+    def _probe_read_dependence(self, case: AgentCase, number: int, read: TwinRead) -> events.GroundLost | None:
         assert case.twin is not None
         is_in_answer = _is_read_in_answer(read, case.twin.said, str(case.prompt))
         name = read.tool or read.target

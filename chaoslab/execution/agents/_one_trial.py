@@ -130,8 +130,8 @@ def _run_trial(
     if result.hung:
         result.answer = result.error = None
     result.called = book.list_called_functions() | services.asked_of
-    result.drew = None if spec.stopped else place.drew
-    result.spent_usd = services.spent.cost_usd
+    result.drew = None if spec.stopped else place.has_drawn_chance
+    result.run_spent_usd = services.spent.cost_usd
     result.warnings += tuple(dict.fromkeys(model_warnings))
     result.warnings += tuple(place.warnings)
     if not was_cut_short:
@@ -140,7 +140,7 @@ def _run_trial(
             *describe_unasked_models(case, result),
         )
     with place.enter_world():
-        state = None if case.options.state is None or was_cut_short else states.event()
+        state = None if case.options.state is None or was_cut_short else states.make_end_state_event()
         write_end_events(case, result, now, state, file_effects, told=not was_cut_short)
     result.warnings += (result.pending,) if result.pending else ()
     return result
@@ -206,7 +206,7 @@ def _ask_agent(
             for step in (steps := user.ask_turns()):
                 with steps:
                     if isinstance(step, float):
-                        await system.asleep(step)
+                        await system.sleep_async(step)
                     else:
                         steps.answer = await mine.loop.await_cancellable(step())
             # The answer of a process that was killed reached nobody.
@@ -238,7 +238,7 @@ def _ask_agent(
 
     def kill_agent(call: Call, *, between: bool = False) -> None:
         nonlocal start
-        book.note_event(events.AgentDied(at=call.at, tool=call.tool, between=between))
+        book.note_event(events.AgentDied(at=call.attempt_ref, tool=call.tool, between=between))
         # Nothing to do at this start: the state was read before the first process began.
         start = AgentStart(lambda: None)
         place.kill_program()
@@ -372,7 +372,7 @@ class _TrialStates:
             return _StateReading(error=f"{unread[0]} in it cannot be read: state should return what it holds")
         return _StateReading(value)
 
-    def event(self) -> events.EndState:
+    def make_end_state_event(self) -> events.EndState:
         """The event; without a value if one of the two could not be read."""
         before = self._before or _StateReading(error="it was not read before the trial")
         after = self._after or _StateReading(error="it was not read after the trial")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from chaoslab.analysis.answers.compare import Likeness, compare_answers
 from chaoslab.analysis.verdict.ledger import list_effects
 from chaoslab.analysis.verdict.seen import ParallelCall
-from chaoslab.analysis.verdict.standing import Standing, standing_of_outcome
+from chaoslab.analysis.verdict.standing import Standing, get_outcome_standing
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, Flow, TrialContext, Wait
 from chaoslab.core.fault import Fault
@@ -72,7 +72,7 @@ class CallReordering:
     def add_reordered_results(self, case: AgentCase, number: int, result: AgentResult) -> AgentResult:
         """Adds the results in other orders to the events of a trial that did not end well. `number`: as in
         `Grounds.add_reordered_results`."""
-        if case.twin is None or not case.twin.parallel or standing_of_outcome(result.outcome) is Standing.WELL:
+        if case.twin is None or not case.twin.parallel or get_outcome_standing(result.outcome) is Standing.WELL:
             return result
         twin_number = number if case.own_twins is not None else 0
         if twin_number not in self._known:
@@ -87,7 +87,7 @@ class CallReordering:
         assert case.twin is not None
         # As long as the whole twin took: by then each call beside it has begun.
         wait_s = (case.twin.seconds or 0.0) + SLACK_S
-        for late in iterate_late_call_groups(case.twin.parallel):
+        for late in iterate_groups_to_hold_back(case.twin.parallel):
             hold = [
                 inject(HeldBack(wait_s), target, name=f"held back {request}", calls=[request])
                 for target, _, request in late
@@ -101,7 +101,7 @@ class CallReordering:
                     yield replace(reordered, together=len(late) > 1)
 
 
-def iterate_late_call_groups(calls: Sequence[ParallelCall]) -> Iterator[Sequence[ParallelCall]]:
+def iterate_groups_to_hold_back(calls: Sequence[ParallelCall]) -> Iterator[Sequence[ParallelCall]]:
     """The calls that begin later, run by run: each alone, or, if there are many, by the digits of their numbers in
     binary, so that of any two each comes once after the other."""
     if len(calls) <= EACH_MAX:

@@ -31,7 +31,7 @@ from chaoslab.execution.agents.functions import (
     Fresh,
     ProcessAgent,
     get_function_name,
-    make_stand_in,
+    make_fake_function,
     map_to_inner_functions,
     unwrap_tool,
 )
@@ -207,7 +207,7 @@ class AgentSpec(AgentCase):
             make_no_proxy_variables,
             make_provider_variables,
             open_gateway,
-            write_proxy_variables,
+            prepare_proxy_variables,
         )
 
         by_proxy = self.options.proxy
@@ -226,7 +226,7 @@ class AgentSpec(AgentCase):
                 **make_no_proxy_variables(copy_environment()),
                 **url_variables,
                 **provided,
-                **write_proxy_variables(shared, folder, near=near),
+                **prepare_proxy_variables(shared, folder, near=near),
             }
             with set_variables(variables):
                 yield
@@ -260,7 +260,7 @@ class AgentSpec(AgentCase):
                 host, ports = parse_host_and_ports(name)
                 if isinstance(app, Fresh):
                     wsgi: Any = RecreatedService(world, app.make, name)
-                    seam.outages.resets[name] = wsgi.lose
+                    seam.outages.resets[name] = wsgi.forget_application
                 else:
                     wsgi = wrap_as_wsgi(world, app, name)
                 for port in ports:
@@ -336,7 +336,7 @@ class AgentSpec(AgentCase):
                     function, name = unwrap_tool(tool), get_function_name(tool)
                     errors = native_errors.choose_tool_errors(self.options.raises, name)
                     wrapping = Wrapping(seam, effect, self.ignore, errors, name)
-                    make_wrapped = partial(make_stand_in, wrapping, function)
+                    make_wrapped = partial(make_fake_function, wrapping, function)
                     if (adapter := adapters.find_tool_adapter(function)) is not None:
                         swaps.append(adapter.swapped(function, wrapping))
                     elif code_swap.can_swap(function):
@@ -406,6 +406,6 @@ def attach_twin(result: AgentResult, twin: AgentResult | None) -> AgentResult:
 def _make_model_host(app: Any) -> ModelHost:
     """A service that speaks a model's API, for its seam."""
     if isinstance(app, ModelApp):
-        host = ModelHost(formats.find_format, formats.get_error_replies, app.handle_client_answer)
+        host = ModelHost(formats.find_format, formats.get_error_replies, app.handle_answer_as_received)
         return replace(host, said_by=app.get_answer_source) if isinstance(app, Scripted) else host
     return ModelHost(formats.find_format, formats.get_error_replies, recorded=True)

@@ -75,7 +75,7 @@ def write_end_events(
         )
     )
     went_on = book.has_notes_after_mark
-    book.note_at_mark(closing_events)
+    book.insert_events_at_mark(closing_events)
     # What went on after the answer may have changed the state, so the state stands behind it in the log.
     if state is not None and went_on:
         book.note_event(state)

@@ -154,7 +154,7 @@ class TrialUser:
             self._due = True
         elif step.deed == "stop":
             self._stopped = step.say or self._words
-            self.book.note_event(events.UserStopped(at=call.at, tool=call.tool, prompt=str(self._stopped)))
+            self.book.note_event(events.UserStopped(at=call.attempt_ref, tool=call.tool, prompt=str(self._stopped)))
             self._cancel_agent()
         else:
             if step.deed == "at_once":

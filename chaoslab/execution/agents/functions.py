@@ -150,9 +150,9 @@ def hash_agent_file(agent: Any) -> str:
         return ""
 
 
-def make_stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:
+def make_fake_function(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:
     """The fake of a function. `real`: a callable that does what the function did before it was swapped."""
-    return wrapping.make_stand_in(
+    return wrapping.make_fake_function(
         get_function_name(function), real, find_unpassed_parameters(code_swap.find_inner_function(function))
     )
 

@@ -47,7 +47,7 @@ class Budget(Fault):
         return (yield call)
 
     def _make_refusal(self, call: Call) -> Reply:
-        reply = call.refused_with(QUOTA if QUOTA in call.errors else 429)
+        reply = call.build_refusal_reply(QUOTA if QUOTA in call.errors else 429)
         # No waiting mends it: the header would only send a client into a useless wait.
         headers = {k: v for k, v in reply.headers.items() if k.lower() != "retry-after"}
         # OpenAI's and Anthropic's SDKs obey this header before they look at the status, and would ask a 429 again.

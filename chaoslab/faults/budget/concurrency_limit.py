@@ -31,7 +31,7 @@ class ConcurrencyLimit(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         under_way = context.memory.get("under_way", 0)
         if under_way >= self.most:
-            return call.refused_with(429)
+            return call.build_refusal_reply(429)
         context.memory["under_way"] = under_way + 1
         try:
             reply = yield call

@@ -31,5 +31,5 @@ class RunawayGuard(Fault):
         if call.attempt == 1:
             call_count[key] += 1
         if call_count[key] > self.repeats:
-            return call.refused_with(429)
+            return call.build_refusal_reply(429)
         return (yield call)

@@ -19,5 +19,5 @@ class ContextLength(Fault):
     source = "https://github.com/crewAIInc/crewAI-examples/issues/121"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        return call.refused_with(CONTEXT_LENGTH if CONTEXT_LENGTH in call.errors else 400)
+        return call.build_refusal_reply(CONTEXT_LENGTH if CONTEXT_LENGTH in call.errors else 400)
         yield call  # never reached: it makes this a generator

@@ -24,10 +24,12 @@ class ErrorInAnswer(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         # As routers do that have sent their headers before the provider failed.
-        return replace(call.refused_with(self.status), status=200)
+        return replace(call.build_refusal_reply(self.status), status=200)
         yield call  # never reached: it makes this a generator
 
     def witnessed(self, observation: Observation) -> str | None:
         return (
-            f"the provider's error {self.status} reached the caller with status 200" if observation.met_reply else None
+            f"the provider's error {self.status} reached the caller with status 200"
+            if observation.received_changed_reply
+            else None
         )

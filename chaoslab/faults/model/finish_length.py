@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from chaoslab.core.answers import AnswerContent, FunctionCall, cut_text_share, cut_words_share
+from chaoslab.core.answers import AnswerContent, FunctionCall, truncate_json_text, truncate_to_word_share
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -29,11 +29,11 @@ class FinishLength(ChangedAnswer):
             return replace(
                 content, calls=(*calls_before, self._cut_arguments(last, objects=content.objects)), finish="length"
             )
-        return AnswerContent(cut_words_share(content.text, self.part), finish="length")
+        return AnswerContent(truncate_to_word_share(content.text, self.part), finish="length")
 
     def _cut_arguments(self, call: FunctionCall, *, objects: bool) -> FunctionCall:
         if not objects:
-            return replace(call, arguments=cut_text_share(call.arguments, self.part))
+            return replace(call, arguments=truncate_json_text(call.arguments, self.part))
         values = list((call.parsed_arguments or {}).items())
         # At least one value is lost, or nothing would be wrong.
         return call.with_arguments(dict(values[: min(len(values) - 1, int(len(values) * self.part))] if values else ()))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import AnswerContent, FunctionCall, cut_text_share
+from chaoslab.core.answers import AnswerContent, FunctionCall, truncate_json_text
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -30,7 +30,7 @@ class MalformedArguments(ChangedAnswer):
         wrong = (
             _retype_argument(first)
             if content.objects
-            else replace(first, arguments=cut_text_share(first.arguments, self.part))
+            else replace(first, arguments=truncate_json_text(first.arguments, self.part))
         )
         return replace(content, calls=(wrong, *calls_before))
 

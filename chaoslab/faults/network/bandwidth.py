@@ -32,7 +32,7 @@ class Bandwidth(Fault):
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("bandwidth", "downstream", {"rate_kb_s": self.rate_kb_s}),)
 
-    def unlike(self, got: Arrival) -> str:
+    def describe_deviation(self, got: Arrival) -> str:
         size = 0
         for at_s, piece in got.pieces:
             size += len(piece)
@@ -46,7 +46,7 @@ class Bandwidth(Fault):
     def witnessed(self, observation: Observation) -> str | None:
         if observation.error == "timed_out":
             return f"the answer was not whole after {format_duration(observation.duration_s)}"
-        least_s = self._compute_transfer_s(max(observation.bytes_least, HEAD_LEAST))
+        least_s = self._compute_transfer_s(max(observation.service_bytes_min, HEAD_LEAST))
         if (
             observation.error
             or observation.status is None

@@ -36,17 +36,17 @@ class Jitter(Fault):
         return replace(self, jitter_s=drawn_s, stream=self.stream or dice("stream").pick(STREAMS))
 
     @property
-    def _latency(self) -> Latency:
+    def _latency_fault(self) -> Latency:
         return Latency(self.jitter_s, stream=self.stream)
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        return self._latency.flow(call, context)
+        return self._latency_fault.flow(call, context)
 
     def toxics(self) -> Sequence[Toxic]:
-        return self._latency.toxics()
+        return self._latency_fault.toxics()
 
-    def unlike(self, got: Arrival) -> str:
-        return self._latency.unlike(got)
+    def describe_deviation(self, got: Arrival) -> str:
+        return self._latency_fault.describe_deviation(got)
 
     def witnessed(self, observation: Observation) -> str | None:
-        return self._latency.witnessed(observation)
+        return self._latency_fault.witnessed(observation)

@@ -48,7 +48,7 @@ class Latency(Fault):
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("latency", self.stream, {"delay_s": self.delay_s}),)
 
-    def unlike(self, got: Arrival) -> str:
+    def describe_deviation(self, got: Arrival) -> str:
         if got.pieces and got.piece_gaps_s[0] < self.delay_s - TIMER_SLACK_S:
             return (
                 f"the first bytes came after {format_duration(got.piece_gaps_s[0])}, {format_duration(self.delay_s)} "

@@ -27,7 +27,7 @@ class LimitData(Fault):
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("limit_data", "downstream", {"bytes": self.bytes}),)
 
-    def unlike(self, got: Arrival) -> str:
+    def describe_deviation(self, got: Arrival) -> str:
         return got.describe_difference(self.bytes)
 
     def witnessed(self, observation: Observation) -> str | None:
@@ -36,7 +36,7 @@ class LimitData(Fault):
             return None
         return f"closed in the middle of the answer after {format_duration(observation.duration_s)}"
 
-    def idle(self, observation: Observation) -> str:
+    def explain_idle(self, observation: Observation) -> str:
         if observation.error is not None or observation.status is None or observation.bytes > self.bytes:
             return ""
         return f"nothing to cut: the answer has {observation.bytes} bytes, and {self.bytes} are let through"

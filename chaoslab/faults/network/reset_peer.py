@@ -32,7 +32,7 @@ class ResetPeer(Fault):
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("reset_peer", self.stream, {"after_s": self.after_s}),)
 
-    def unlike(self, got: Arrival) -> str:
+    def describe_deviation(self, got: Arrival) -> str:
         return (
             got.describe_difference(0) if got.error == "reset" else f"the end was {got.error or 'closed'}, not a reset"
         )

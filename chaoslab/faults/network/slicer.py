@@ -35,7 +35,7 @@ class Slicer(Fault):
         params = {name: getattr(self, name) for name in ("average_bytes", "variation_bytes", "pause_s")}
         return Toxic("slicer", "downstream", params), Toxic("latency", "downstream", {"delay_s": self.pause_s})
 
-    def unlike(self, got: Arrival) -> str:
+    def describe_deviation(self, got: Arrival) -> str:
         size_max, least_s = self.average_bytes + self.variation_bytes, min(got.piece_gaps_s, default=0.0)
         if size := next((len(piece) for _, piece in got.pieces if len(piece) > size_max), 0):
             return f"a piece has {size} bytes, at most {size_max} were armed"
@@ -46,7 +46,7 @@ class Slicer(Fault):
     def witnessed(self, observation: Observation) -> str | None:
         if observation.error == "timed_out":
             return f"the answer was not whole after {format_duration(observation.duration_s)}"
-        least_s = self._compute_min_time_s(observation.bytes_least)
+        least_s = self._compute_min_time_s(observation.service_bytes_min)
         if (
             observation.error
             or observation.status is None

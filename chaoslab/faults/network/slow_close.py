@@ -33,7 +33,7 @@ class SlowClose(Fault):
         limit = LimitData(self.bytes).toxics()
         return (*limit, Toxic("slow_close", "downstream", {"delay_s": self.delay_s}))
 
-    def unlike(self, got: Arrival) -> str:
+    def describe_deviation(self, got: Arrival) -> str:
         waited_s = got.ended_s - sum(got.piece_gaps_s)
         if len(got.whole) > self.bytes and waited_s < self.delay_s - TIMER_SLACK_S:
             return f"closed {format_duration(waited_s)} after the last byte, {format_duration(self.delay_s)} were armed"
@@ -50,5 +50,5 @@ class SlowClose(Fault):
         late = f"at least {format_duration(self.delay_s)} were armed"
         return f"closed in the middle of the answer after {format_duration(observation.duration_s)}, {late}"
 
-    def idle(self, observation: Observation) -> str:
-        return LimitData(self.bytes).idle(observation)
+    def explain_idle(self, observation: Observation) -> str:
+        return LimitData(self.bytes).explain_idle(observation)

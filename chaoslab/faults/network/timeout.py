@@ -35,7 +35,7 @@ class Timeout(Fault):
     def toxics(self) -> Sequence[Toxic]:
         return (Toxic("timeout", self.stream, {"after_s": self.after_s}),)
 
-    def unlike(self, got: Arrival) -> str:
+    def describe_deviation(self, got: Arrival) -> str:
         if got.ended_s < self.after_s - TIMER_SLACK_S or not (self.after_s or got.error == "timed_out"):
             return f"the connection ended after {format_duration(got.ended_s)}"
         return got.describe_difference(0)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from chaoslab.core.answers import AnswerContent, cut_text_share
+from chaoslab.core.answers import AnswerContent, truncate_json_text
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -28,5 +28,5 @@ class CutArguments(ChangedAnswer):
             return content
         *calls_before, last = content.calls
         return replace(
-            content, calls=(*calls_before, replace(last, arguments=cut_text_share(last.arguments, self.part)))
+            content, calls=(*calls_before, replace(last, arguments=truncate_json_text(last.arguments, self.part)))
         )

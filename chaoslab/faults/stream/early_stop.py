@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from chaoslab.core.answers import AnswerContent, cut_words_share
+from chaoslab.core.answers import AnswerContent, truncate_to_word_share
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -23,7 +23,7 @@ class EarlyStop(ChangedAnswer):
 
     def change_content(self, content: AnswerContent) -> AnswerContent:
         if content.text:
-            return AnswerContent(cut_words_share(content.text, self.part))
+            return AnswerContent(truncate_to_word_share(content.text, self.part))
         if len(content.calls) < 2:
             return content
         return replace(

@@ -28,7 +28,7 @@ class SlowChunks(Fault):
         reply: Reply = yield call
         return reply.through(_Slow(self.delay_s))
 
-    def unlike(self, got: Arrival) -> str:
+    def describe_deviation(self, got: Arrival) -> str:
         moments = sorted({at_s for at_s, _ in got.pieces})
         # Pieces that come at one moment were sent at once, whatever the pause was to be.
         if len(moments) < got.parts:

@@ -19,5 +19,5 @@ class AuthError(Fault):
     source = "https://platform.openai.com/docs/guides/error-codes/api-errors"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        return call.refused_with(self.status)
+        return call.build_refusal_reply(self.status)
         yield call  # never reached: it makes this a generator

@@ -23,4 +23,4 @@ class Flapping(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         if context.elapsed_s % (self.up_s + self.down_s) < self.up_s:
             return (yield call)
-        return call.refused_with(503)
+        return call.build_refusal_reply(503)

@@ -33,4 +33,8 @@ class HtmlInsteadOfJson(Fault):
         yield call
 
     def witnessed(self, observation: Observation) -> str | None:
-        return f"a page of HTML with status {self.status} reached the caller" if observation.met_reply else None
+        return (
+            f"a page of HTML with status {self.status} reached the caller"
+            if observation.received_changed_reply
+            else None
+        )

@@ -16,5 +16,5 @@ class NotFound(Fault):
     source = "https://github.com/hashicorp/terraform-provider-azurerm/issues/32535"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        return call.refused_with(404)
+        return call.build_refusal_reply(404)
         yield call  # never reached: it makes this a generator

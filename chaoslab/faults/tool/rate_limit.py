@@ -44,8 +44,8 @@ class RateLimit(Fault):
         if wait_s is None:
             return (yield call)
         if self.quota:
-            return _strip_retry_after(call.refused_with(QUOTA if QUOTA in call.errors else 429))
-        reply = call.refused_with(429, retry_after_s=self.retry_after_s or wait_s)
+            return _strip_retry_after(call.build_refusal_reply(QUOTA if QUOTA in call.errors else 429))
+        reply = call.build_refusal_reply(429, retry_after_s=self.retry_after_s or wait_s)
         return reply if self.told == "seconds" else self._reformat_retry_after(reply, context)
 
     def _reformat_retry_after(self, reply: Reply, context: TrialContext) -> Reply:

@@ -26,5 +26,5 @@ class ServerError(Fault):
             raise ValueError(f"status of server_error is {self.status}: it should be from 500 to 599, or 0")
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
-        return call.refused_with(self.status)
+        return call.build_refusal_reply(self.status)
         yield call  # never reached: it makes this a generator

@@ -33,8 +33,8 @@ class StaleApproval(Fault):
             return (yield call)
         if call.failed_with is not None:
             return call.failed_with(WORDS)
-        reply: Reply = call.refused_with(409)
+        reply: Reply = call.build_refusal_reply(409)
         return reply.with_value({"error": WORDS})
 
     def witnessed(self, observation: Observation) -> str | None:
-        return "the caller was told that its approval has expired" if observation.met_reply else None
+        return "the caller was told that its approval has expired" if observation.received_changed_reply else None

@@ -32,8 +32,10 @@ class ToolError(Fault):
         # A message of a protocol has no header that could say when to ask again.
         if call.failed_with is not None and not self.retry_after_s:
             return call.failed_with(f"{self.status} {get_status_phrase(self.status, 'error')}")
-        return call.refused_with(self.status, retry_after_s=self.retry_after_s)
+        return call.build_refusal_reply(self.status, retry_after_s=self.retry_after_s)
         yield call  # never reached: it makes this a generator
 
     def witnessed(self, observation: Observation) -> str | None:
-        return f"the service's own error {self.status} reached the caller" if observation.met_reply else None
+        return (
+            f"the service's own error {self.status} reached the caller" if observation.received_changed_reply else None
+        )

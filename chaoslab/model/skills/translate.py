@@ -102,7 +102,7 @@ def plan_clause(clause: str, draft: Draft) -> bool:
             draft.add_step(
                 Step(
                     f"translate {f'“{literal}”' if literal else 'that'} to {language}",
-                    _make_language_code_story(literal, text, code, source),
+                    _make_translation_by_code_story(literal, text, code, source),
                     needs,
                     "translate",
                 )
@@ -128,7 +128,7 @@ def _add_source_steps(text: str, draft: Draft) -> tuple[int, ...]:
     return ()
 
 
-def _make_language_code_story(literal: str, source_text: str, code: str, source: str | None) -> Any:
+def _make_translation_by_code_story(literal: str, source_text: str, code: str, source: str | None) -> Any:
     def translate_text(results: Sequence[StepResult]) -> Story:
         text = literal
         if results:
@@ -150,7 +150,7 @@ def _make_language_code_story(literal: str, source_text: str, code: str, source:
 
 def make_translation_story(literal: str, source_text: str, language: str) -> Any:
     """The story of translating a text, or the findings of earlier steps."""
-    return _make_language_code_story(literal, source_text, LANGUAGES[language.lower()], None)
+    return _make_translation_by_code_story(literal, source_text, LANGUAGES[language.lower()], None)
 
 
 def make_step_result(reply: Any, text: str, code: str) -> StepResult:

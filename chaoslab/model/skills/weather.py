@@ -78,7 +78,7 @@ def plan_clause(clause: str, draft: Draft) -> bool:
     if not named and re.search(r"\bthere\b", clause) and draft.last:
         draft.last = (
             draft.add_step(
-                Step("get the weather there", _make_named_city_story(clause, draft), draft.last[-1:], "weather")
+                Step("get the weather there", _make_referred_city_story(clause, draft), draft.last[-1:], "weather")
             ),
         )
         return True
@@ -141,11 +141,11 @@ def to_fahrenheit_expression(degrees_c: float | str) -> str:
     return f"{degrees_c} * 9 / 5 + 32"
 
 
-def _make_named_city_story(clause: str, draft: Draft) -> Any:
+def _make_referred_city_story(clause: str, draft: Draft) -> Any:
     """A story on the city that "there" means: the first name in the finding that was not in the question."""
     earlier_label = draft.steps[draft.last[-1]].label
 
-    def look_up_named_city(results: Sequence[StepResult]) -> Story:
+    def look_up_referred_city(results: Sequence[StepResult]) -> Story:
         finding = results[0].items[0] if results[0].items else results[0].text
         text = finding.split(": ", 1)[-1]
         named = [name for name in re.findall(rf"(?:is|in|at|to) ({CITY})", text) if name not in earlier_label]
@@ -154,7 +154,7 @@ def _make_named_city_story(clause: str, draft: Draft) -> Any:
         result: StepResult = yield from make_weather_story(named[0], clause)(())
         return result
 
-    return look_up_named_city
+    return look_up_referred_city
 
 
 def _get_temperature(reply: Any) -> float | None:

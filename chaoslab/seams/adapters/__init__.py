@@ -64,14 +64,14 @@ class Adapter:
         with ExitStack() as stack:
             for function in functions:
 
-                def make_stand_in(real: Callable[..., Any]) -> Callable[..., Any]:
-                    lead = wrapping.make_stand_in(name, real, hidden)
+                def make_fake_function(real: Callable[..., Any]) -> Callable[..., Any]:
+                    lead = wrapping.make_fake_function(name, real, hidden)
                     return lead if len(functions) == 1 else _let_inner_calls_through(tool, real, lead)
 
                 if code_swap.can_swap(function):
-                    stack.enter_context(code_swap.swap_code(function, make_stand_in))
+                    stack.enter_context(code_swap.swap_code(function, make_fake_function))
                 # A function without code of its own is sought where the tool holds it, and has to be found there.
-                elif not stack.enter_context(References([tool], [(function, make_stand_in(function))])).count[0]:
+                elif not stack.enter_context(References([tool], [(function, make_fake_function(function))])).count[0]:
                     raise TypeError(
                         f"{self.tools} '{name}' calls {function!r}, which cannot be watched: give it a function in "
                         "Python that calls this one"
@@ -105,7 +105,7 @@ def load_adapters() -> tuple[Adapter, ...]:
 def _load_adapter(name: str) -> Adapter:
     kind = registry.load_plugin(GROUP, name)
     if not (isinstance(kind, type) and issubclass(kind, Adapter)):
-        raise registry.make_broken_plugin(GROUP, name, "it is no Adapter")
+        raise registry.make_broken_plugin_error(GROUP, name, "it is no Adapter")
     return kind()
 
 

@@ -123,7 +123,7 @@ def _wrap_list_tools_as_tool(wrapping: Wrapping, real: Callable[..., Any]) -> Ca
         return await real(session, *args, **kwargs)
 
     reading = replace(wrapping, effect=False)
-    lead = reading.make_stand_in(
+    lead = reading.make_fake_function(
         mcp.LIST, list_real_tools, frozenset({HIDDEN}), errors=McpErrors({}, _make_error_result), returned=ListReturned
     )
 
@@ -153,8 +153,10 @@ def _wrap_call_tool(wrapping: Wrapping, name: str, real: Callable[..., Any], lis
         return next((tools[name].get("outputSchema") for tools in listed.values() if name in tools), None)
 
     form = ResultForm(McpReturned, find_output_schema)
-    lead = wrapping.make_stand_in(name, call_real_tool, hidden, errors=errors, returned=form, served=True)
-    reading = replace(wrapping, effect=False).make_stand_in(name, call_real_tool, hidden, errors=errors, returned=form)
+    lead = wrapping.make_fake_function(name, call_real_tool, hidden, errors=errors, returned=form, served=True)
+    reading = replace(wrapping, effect=False).make_fake_function(
+        name, call_real_tool, hidden, errors=errors, returned=form
+    )
 
     async def call_tool(session: Any, *args: Any, **kwargs: Any) -> Any:
         # By name, as the session's parameters are in all versions of the SDK.

@@ -152,7 +152,7 @@ class CallRecord:
             if self.ok and self.done:
                 requests.mark_answered(self.request)
 
-    def event(self, stage: str, requests: Requests, t: float) -> Event:
+    def make_phase_event(self, stage: str, requests: Requests, t: float) -> Event:
         match stage:
             case "begin":
                 return self._make_started_event(requests, t)

@@ -93,7 +93,7 @@ class Mitigation:
         async def call_async(*args: Any, **kwargs: Any) -> Any:
             key = _make_call_key(tool, args, kwargs)
             if (wait_s := self.get_wait_s(tool, key)) > 0:
-                await system.asleep(wait_s)
+                await system.sleep_async(wait_s)
             if self.is_result_known(tool, key):
                 return self.done[key]
             try:

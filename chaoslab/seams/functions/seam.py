@@ -118,7 +118,7 @@ class FunctionSeam:
                 made.end_attempt(book.requests)
                 book.note_call_phase(made, "end")
 
-    def make_stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
+    def make_fake_function(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
         original = tool
         # Of the original: what the agent calls has its signature, whatever the mitigation makes of it.
@@ -265,7 +265,7 @@ class Wrapping:
     errors: NativeErrors = PYTHON
     name: str = ""
 
-    def make_stand_in(
+    def make_fake_function(
         self,
         name: str,
         real: Callable[..., Any],
@@ -280,7 +280,7 @@ class Wrapping:
         # Those of the user go first: the framework's are only what it usually raises.
         errors = errors if self.errors is PYTHON else self.errors
         hidden = hidden | self.ignored
-        return self.seam.make_stand_in(
+        return self.seam.make_fake_function(
             WrappedFunction(self.name or name, real, self.effect, hidden, errors, returned, served)
         )
 
@@ -377,11 +377,11 @@ class _Attempt(Attempt):
 
     async def pause(self, delay_s: float) -> None:
         if self.tool.is_coroutine:
-            await self.clock.asleep(delay_s)
+            await self.clock.sleep_async(delay_s)
         else:
             self.clock.sleep(delay_s)
 
-    def note(self, event: Event) -> None:
+    def log_flow_event(self, event: Event) -> None:
         self.book.note_event(event)
 
     async def send(self, call: Call) -> Reply:

@@ -171,7 +171,7 @@ class _PipedParts:
             wake_s = self._line.find_next_due()
             # With its pipes full nothing is read, so that a slow pipe stalls its sender as a slow reader would.
             if not self._line.has_room:
-                await self._clock.asleep((by_s if wake_s is None else min(wake_s, by_s)) - now)
+                await self._clock.sleep_async((by_s if wake_s is None else min(wake_s, by_s)) - now)
             else:
                 await self._feed_pipes(by_s - now, None if wake_s is None else max(0.0, wake_s - now))
         if item is Signal.END:

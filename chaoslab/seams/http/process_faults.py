@@ -77,7 +77,7 @@ class OutageRequests:
             if (waited_s := self._clock.monotonic() - began_s) >= within_s:
                 break
             # Rarer the longer it lasts, so that a long outage costs few looks into the database.
-            await self._clock.asleep(max(POLL_S, POLL_SHARE * waited_s))
+            await self._clock.sleep_async(max(POLL_S, POLL_SHARE * waited_s))
         return next_state
 
     def _get_outage_state(self, row: int) -> str:
@@ -135,7 +135,7 @@ class ProcessFaults:
 
     async def _stop_process(self, active: ActiveFault, outage: Outage, call: Call) -> ConfirmedOutage:
         asked_s = self._clock.monotonic()
-        at = call.at
+        at = call.attempt_ref
         row = await self._requests.stop_process(
             call.target,
             outage.how,

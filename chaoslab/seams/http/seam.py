@@ -82,7 +82,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.tls = tls or _make_default_tls_context()
         self.ways = ways or SocketFactory()
         self.processes = processes
-        self.clean, self.standing = self.ways.kept(self.tls), self.ways.kept(self.tls)
+        self.clean, self.standing = self.ways.make_pooled_transport(self.tls), self.ways.make_pooled_transport(self.tls)
         self._epoch = 0
         # Closed at the end only: a call under way may still read from one.
         self._retired: list[Transport] = []
@@ -155,15 +155,15 @@ class HttpSeam(httpx.AsyncBaseTransport):
         """Begins anew with other lanes, no connections and `spent_usd` spent: the next trial has a network of its
         own."""
         self.lanes, self.cost_usd = lanes, spent_usd
-        self.clean, self._epoch, self._retired = self.ways.kept(self.tls), 0, []
-        self.standing = self.ways.kept(self.tls)
+        self.clean, self._epoch, self._retired = self.ways.make_pooled_transport(self.tls), 0, []
+        self.standing = self.ways.make_pooled_transport(self.tls)
 
     def get_clean_transport(self, epoch: int) -> Transport:
         """The transport of the clean lanes. It is a new one once they were made anew, since old connections lead
         nowhere."""
         if epoch != self._epoch:
             self._retired.append(self.clean)
-            self.clean, self._epoch = self.ways.kept(self.tls), epoch
+            self.clean, self._epoch = self.ways.make_pooled_transport(self.tls), epoch
         return self.clean
 
     async def aclose(self) -> None:
@@ -259,7 +259,7 @@ class _Attempt(Attempt):
 
     async def run_through_faults(self) -> Reply:
         """Runs the stories and logs the caller's observation."""
-        call, note = self.call, self.note
+        call, note = self.call, self.log_flow_event
         # The messages of one request come again in the next, so the log has their number alone.
         logged_arguments = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
         client_retry = (
@@ -270,7 +270,11 @@ class _Attempt(Attempt):
         span = _trace_context.validate_span_header(self.request.headers.get(_trace_context.HEADER, ""))
         note(
             events.CallStarted(
-                at=call.at, tool=call.tool, arguments=logged_arguments, client_retry=client_retry, traceparent=span
+                at=call.attempt_ref,
+                tool=call.tool,
+                arguments=logged_arguments,
+                client_retry=client_retry,
+                traceparent=span,
             )
         )
         self.seam.on_call(f"{call.target}.{call.tool}")
@@ -328,7 +332,7 @@ class _Attempt(Attempt):
 
     # The driver's methods for stories.
 
-    def note(self, event: events.Event) -> None:
+    def log_flow_event(self, event: events.Event) -> None:
         _write_event(self.seam.log, self.trial, self._of_model, event)
 
     async def send(self, call: Call) -> Reply:
@@ -355,7 +359,7 @@ class _Attempt(Attempt):
     def _record_reply(self, call: Call, reply: Reply | None = None, *, failure: str = "") -> None:
         # A model has no ids of requests: its question is told by its content.
         question = hash_value(call.value) if self._of_model else call.request_id
-        self.note(make_replied_event(call.target, call.request, call.attempt, question, reply, failure))
+        self.log_flow_event(make_replied_event(call.target, call.request, call.attempt, question, reply, failure))
 
     def _record_streamed_reply(self, call: Call, reply: Reply, body: bytes, failure: str) -> None:
         # Over a lane the break is the fault's own, as above.
@@ -463,7 +467,7 @@ class _Attempt(Attempt):
         if await self.seam.lanes.wait_if_proxies_lost(answer):
             call = self.call
             reason = f"it ended ({failure.kind}) when the clean proxies went away under it"
-            self.note(events.CallDisturbed(at=call.at, tool=call.tool, why=reason))
+            self.log_flow_event(events.CallDisturbed(at=call.attempt_ref, tool=call.tool, why=reason))
 
     async def _send_over_lane(self, row: int, address: tuple[str, int], body: bytes | None, *, stands: bool) -> Reply:
         """Sends the call over its lane: on a connection of its own, or on a kept one if the lane stays."""
@@ -533,9 +537,9 @@ class _Attempt(Attempt):
         if unusable:
             error = self.left
         ok = reply is not None and not is_refusal and failure is None and not stopped and not unusable
-        self.note(
+        self.log_flow_event(
             events.CallFinished(
-                at=call.at,
+                at=call.attempt_ref,
                 tool=call.tool,
                 ok=ok,
                 duration_s=round(duration_s, 6),
@@ -580,7 +584,7 @@ class _Attempt(Attempt):
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
         self.seam.cost_usd += cost or 0.0
-        self.note(
+        self.log_flow_event(
             events.Usage(
                 model=model,
                 request=self.call.request,

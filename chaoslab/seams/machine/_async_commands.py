@@ -45,7 +45,7 @@ class AsyncProcess:
     async def _wait_forever_if_endless(self) -> None:
         if vars(self._process)["never_ends"]:
             self._finish(self._process)
-            await self._clock.asleep(SECONDS_MAX)
+            await self._clock.sleep_async(SECONDS_MAX)
 
 
 class _Writer:

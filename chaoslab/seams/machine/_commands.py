@@ -37,7 +37,7 @@ class CommandCalls:
         self._wait: Callable[..., int] = subprocess.Popen.wait
         self._is_inside = False
         """A method of a process is under way, and calls others of its own."""
-        self._run = seam.make_stand_in(
+        self._run = seam.make_fake_function(
             WrappedFunction(COMMANDS, _run_command_action, effect=False, hidden=frozenset({"act"}))
         )
 

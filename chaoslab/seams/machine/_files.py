@@ -31,7 +31,7 @@ class FileCalls:
         self.folder = self.source = ""
         self._seam, self._inner = seam, threading.local()
         self._stand_ins = {
-            name: seam.make_stand_in(WrappedFunction(name, function, effect=False, hidden=frozenset({"act"})))
+            name: seam.make_fake_function(WrappedFunction(name, function, effect=False, hidden=frozenset({"act"})))
             for name, function in (
                 (READ, self._run_file_read),
                 (WRITE, self._run_file_change),

@@ -106,7 +106,7 @@ class EnvelopedReply(ServedReply):
         changed = ServedReply.from_reply(self.with_text(json.dumps(answer.put(value), ensure_ascii=False)))
         return unwrap_tool_value(changed, message, schema)
 
-    def in_form(self, value: Any) -> Reply:
+    def with_fitted_value(self, value: Any) -> Reply:
         message, schema, _ = self.__dict__["_of"]
         fitted = message.fit_value(value, self.value, schema)
         return self if fitted == self.value else self.with_value(fitted)

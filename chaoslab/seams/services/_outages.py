@@ -16,7 +16,7 @@ class DroppableConnection(Protocol):
     def break_connection(self) -> None:
         """Breaks it, as its process's death does."""
 
-    def end_as_killed_client(self) -> None:
+    def end_connection_of_killed_client(self) -> None:
         """Ends it as the death of its client does."""
 
 
@@ -82,7 +82,7 @@ class Outages:
         """Ends all connections, whose client was killed."""
         for lines in self._lines.values():
             for line in list(lines.values()):
-                line.end_as_killed_client()
+                line.end_connection_of_killed_client()
 
     def get_active(self, name: str) -> CurrentOutage | None:
         """The outage of the service that goes on; None if there is none."""

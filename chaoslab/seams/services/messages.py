@@ -146,7 +146,7 @@ class ServedReply(Reply):
         )  # at once, which takes half as long
 
     def with_value(self, value: Any) -> Reply:
-        body = encode_text(self.spelt(value))
+        body = encode_text(self.encode_value(value))
         return ServedReply(self.status, set_content_length(self.fields, body), body)
 
     @classmethod

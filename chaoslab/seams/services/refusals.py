@@ -145,7 +145,7 @@ class Refusals:
         began_s = self.clock.monotonic() - trip_s
         number, attempt = request.number, request.count_attempt()
         call = Call(name, CONNECT, book.key, number, attempt, request.id, turn=book.requests.turn)
-        book.note_event(events.CallStarted(at=call.at, tool=CONNECT))
+        book.note_event(events.CallStarted(at=call.attempt_ref, tool=CONNECT))
         if book.lines is not None:
             book.lines.append(find_user_line())
         return call, AttemptFaults(self.memory, call, book.note_event, elapsed_s=began_s - book.origin), began_s
@@ -160,7 +160,7 @@ class Refusals:
             faults.log_met_faults(Observation(duration_s=duration_s, deadline_s=self.timeout_s, error=kind))
             book.note_event(
                 events.CallFinished(
-                    at=call.at,
+                    at=call.attempt_ref,
                     tool=CONNECT,
                     ok=False,
                     duration_s=round(duration_s, 6),
@@ -211,7 +211,9 @@ class Refusals:
         occasion = self.memory.build_occasion(name, CONNECT, number, attempt)
         occasion.elapsed_s = self.clock.monotonic() - self.book.origin
         if foreseen:
-            return Decisions(reach, [injection.decide(occasion, occasion.of(injection.name)) for injection in reach])
+            return Decisions(
+                reach, [injection.decide(occasion, occasion.get_hits(injection.name)) for injection in reach]
+            )
         return self.memory.decide_hits(reach, occasion)
 
 
@@ -244,5 +246,5 @@ class _RefusingTarget:
     def perform_user_act(self, step: UserActs) -> bool:  # noqa: ARG002
         return False
 
-    def note(self, event: Event) -> None:
+    def log_flow_event(self, event: Event) -> None:
         """Does nothing: a story that refuses has nothing to tell."""

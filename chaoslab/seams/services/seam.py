@@ -340,7 +340,7 @@ class ServiceAttempt(Attempt):
         protocol = self.message.protocol if self.message is not None else None
         book.note_event(
             events.CallStarted(
-                at=call.at,
+                at=call.attempt_ref,
                 tool=self.tool,
                 arguments=logged_arguments,
                 client_retry=client_retry,
@@ -365,7 +365,7 @@ class ServiceAttempt(Attempt):
         )
         if pause_fault is not None:
             self.faults.active.append(pause_fault)
-            self.faults.add_asked_injection(pause_fault.injection)
+            self.faults.add_rolled_injection(pause_fault.injection)
             # Outermost: nothing of the call happens before the process goes on.
             self._stories.insert(0, lambda _: pause_fault)
         self._broken_by: CurrentOutage | None = None
@@ -459,10 +459,10 @@ class ServiceAttempt(Attempt):
             return None
         return WireBytes(self, faults.values(), write, seed=self.seam.plan.seed, guard=self.seam.memory.guard)
 
-    def handle_injected(self, active: ActiveFault) -> None:
+    def handle_injected_fault(self, active: ActiveFault) -> None:
         if self.over:  # nobody can meet it any more
             return
-        super().handle_injected(active)
+        super().handle_injected_fault(active)
         if get_trait(active.fault, "of_process"):
             outages = self.seam.outages
             outage = outages.begin_outage(self.name, active, self.asked)
@@ -576,7 +576,7 @@ class ServiceAttempt(Attempt):
         """Notes a model's own reply, if it could not be made again."""
         if self.chat is not None:
             for event in self.chat.make_recorded_events(self.call, reply):
-                self.note(event)
+                self.log_flow_event(event)
 
     async def wait(self, delay_s: float) -> None:
         """Lets time pass until the client hangs up; a step of a story. A process that is stopped sees nobody hang up,
@@ -618,7 +618,7 @@ class ServiceAttempt(Attempt):
             self.seam.lapsed.append(self)
             raise Failure("timed_out")
 
-    def note(self, event: Event) -> None:
+    def log_flow_event(self, event: Event) -> None:
         self.book.note_event(event)
 
     # The record.
@@ -830,7 +830,7 @@ class ServiceAttempt(Attempt):
         reached = self.value if self.sent is None else self.sent.value  # a fault may have changed what the agent sent
         self.book.note_event(
             events.CallFinished(
-                at=self.call.at,
+                at=self.call.attempt_ref,
                 tool=self.tool,
                 ok=ok,
                 duration_s=round(duration_s, 6),

@@ -11,7 +11,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault
 from chaoslab.core.exchange import Failure
-from chaoslab.core.fault import make_broken_fault
+from chaoslab.core.fault import make_broken_fault_error
 from chaoslab.core.limits import LimitGuard
 from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.core.stream import WatchedPipe
@@ -35,7 +35,7 @@ class WireBytes:
             pipe = WatchedPipe(self._make_toxic_pipeline(active, now))
             # Only what the pipe changed was a fault, as with streams.
             pipe.on_change = partial(self._note_injected, active)
-            pipe.blame = partial(make_broken_fault, active.fault_name, "toxics")
+            pipe.blame = partial(make_broken_fault_error, active.fault_name, "toxics")
             self._line.add(active.injection, pipe, now)
 
     def _make_toxic_pipeline(self, active: ActiveFault, now: float) -> Pipeline:
@@ -50,14 +50,14 @@ class WireBytes:
                 try:
                     kind = toxics.load_toxic(info.type)
                 except LookupError as error:  # a user's Toxiproxy may know it, the embedded one does not
-                    raise make_broken_fault(active.fault_name, "toxics", error) from None
+                    raise make_broken_fault_error(active.fault_name, "toxics", error) from None
                 line.add(info.name, kind(**info.attributes).pipe(dice("bytes", info.name), now), now)
         return line
 
     def _note_injected(self, active: ActiveFault) -> None:
         if not active.injected:
             active.injected = True
-            self._attempt.handle_injected(active)
+            self._attempt.handle_injected_fault(active)
 
     async def send_through_faults(self, data: bytes) -> None:
         """Sends bytes piece by piece, each when it is due; until then nothing more is read from the service. Raises
@@ -83,7 +83,7 @@ class WireBytes:
             await self._attempt.wait(inf if wake_s is None else max(0.0, wake_s - self._now()))
             # A lever or a lease may end all faults while bytes wait: they go on at once then.
             if self._guard.can_end_faults and self._guard.find_fault_end_reason():
-                due = self._line.release_all(self._now())
+                due = self._line.release_all_items(self._now())
         for _, item in due:
             if isinstance(item, bytes):
                 self._left -= len(item)

@@ -37,7 +37,7 @@ class Cell:
     @classmethod
     def build(cls, target: str, fault: str, params: Mapping[str, Any], how: str = ONCE) -> "Cell":
         """The cell of a fault that was drawn with these parameters, defaults included."""
-        dosed, defaults = _dose_and_defaults(fault)
+        dosed, defaults = _load_dose_and_defaults(fault)
         value = params.get(dosed, defaults.get(dosed))
         dose = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
         other_params = {key: value for key, value in params.items() if key != dosed and defaults.get(key, ...) != value}
@@ -46,9 +46,9 @@ class Cell:
         )
 
     @property
-    def inject_parameters(self) -> dict[str, Any]:
+    def parameters_for_inject(self) -> dict[str, Any]:
         """The parameters for `inject`."""
-        dosed, defaults = _dose_and_defaults(self.fault)
+        dosed, defaults = _load_dose_and_defaults(self.fault)
         params = dict(self.params)
         return params if self.dose is None or self.dose == defaults.get(dosed) else {**params, dosed: self.dose}
 
@@ -61,7 +61,7 @@ class Cell:
     def injection(self) -> Injection:
         """The injection that makes it."""
         extra: dict[str, Any] = {"calls": [1]} if self.how == ONCE else {}
-        return inject(self.fault, self.target, **extra, **self.inject_parameters)
+        return inject(self.fault, self.target, **extra, **self.parameters_for_inject)
 
     @cached_property
     def dose_bucket_cell(self) -> "Cell":
@@ -83,7 +83,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 @cache
-def _dose_and_defaults(fault: str) -> tuple[str, Mapping[str, Any]]:
+def _load_dose_and_defaults(fault: str) -> tuple[str, Mapping[str, Any]]:
     """The name of a fault's dose, and the defaults of its parameters; none of a fault that is not installed here."""
     try:
         kind: Any = load_fault(fault)
@@ -95,7 +95,7 @@ def _dose_and_defaults(fault: str) -> tuple[str, Mapping[str, Any]]:
 
 def get_dose_parameter(fault: str) -> str:
     """The name of the parameter that is a fault's dose; empty if it has none."""
-    return _dose_and_defaults(fault)[0]
+    return _load_dose_and_defaults(fault)[0]
 
 
 def load_fault_class(fault: str) -> Any:

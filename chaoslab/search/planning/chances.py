@@ -31,7 +31,7 @@ BASES = (("",), ("", "target"), ("", "fault"))
 LEVELS = ("", "target", "seen", "fault", "seen at", "fault at")
 
 
-def prior_weight_of_harm(sight: Seen) -> float:
+def get_prior_harm_weight(sight: Seen) -> float:
     """The weight of harm where nothing was tried: it orders cells, and predicts nothing."""
     if sight.doubt:
         return 0.35  # it may be done again, and not undone
@@ -74,7 +74,9 @@ class Chances:
 
     def compute_bad_end_chance(self, cell: Cell, end: str = BAD) -> float:
         """The chance of a cell. `end`: BAD, or HARM, whose mean begins with the fault's story."""
-        mean, worth = (prior_weight_of_harm(self.classify_what_caller_sees(cell)), WORTH) if end == HARM else (0.5, 1.0)
+        mean, worth = (
+            (get_prior_harm_weight(self.classify_what_caller_sees(cell)), WORTH) if end == HARM else (0.5, 1.0)
+        )
         mean = self.compute_mean_over_levels(cell, LEVELS, end, mean, worth)
         tally = self.evidence.cells.get(cell.dose_bucket_cell, NONE)
         return (mean + tally.count_trials_ended(end)) / (1 + tally.tried)

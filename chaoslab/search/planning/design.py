@@ -51,7 +51,12 @@ class Design:
         """The design of a mapping with the fields' names; its texts may have units: "5m", "0.2s", "10%". Raises
         ValueError, LookupError: a field, a fault, a parameter or a value that there is none of; one line."""
         if isinstance(given, Cell):
-            given = {"target": given.target, "fault": given.fault, "how": given.how, "params": given.inject_parameters}
+            given = {
+                "target": given.target,
+                "fault": given.fault,
+                "how": given.how,
+                "params": given.parameters_for_inject,
+            }
         if not isinstance(given, Design):
             data, names = dict(given), [member.name for member in fields(cls)]
             for name in data:
@@ -175,7 +180,7 @@ def _fill_dose(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noq
     if not name or name in design.params or design.params.get("preset"):
         return
     dose_range = evidence.get_dose_range(design.cell)
-    if dose_range.next_dose is not None and dose_range.safe_and_unsafe != (None, None):
+    if dose_range.next_dose is not None and dose_range.safe_and_unsafe_dose != (None, None):
         yield (
             "params",
             {name: dose_range.next_dose},

@@ -51,10 +51,10 @@ class DoseRange:
             return None
         return math.sqrt(max(self.safe, LEAST_S) * self.unsafe)
 
-    def in_words(self, *, in_s: bool = True) -> str:
+    def describe_in_words(self, *, in_s: bool = True) -> str:
         """The range in words. `in_s`: the parameter is in seconds."""
         safe, unsafe = (
-            None if end is None else format_duration(end) if in_s else f"{end:g}" for end in self.safe_and_unsafe
+            None if end is None else format_duration(end) if in_s else f"{end:g}" for end in self.safe_and_unsafe_dose
         )
         if self.safe is None or self.unsafe is None:
             if safe is not None:
@@ -66,11 +66,11 @@ class DoseRange:
         return f"the edge is at {edge}{', and it is no sharp one' if self.mixed else ''}"
 
     @property
-    def safe_and_unsafe(self) -> tuple[float | None, float | None]:
+    def safe_and_unsafe_dose(self) -> tuple[float | None, float | None]:
         return self.safe, self.unsafe
 
     def __str__(self) -> str:
-        return self.in_words()
+        return self.describe_in_words()
 
 
 def compute_dose_range(tried: Mapping[float, Sequence[float]]) -> DoseRange:

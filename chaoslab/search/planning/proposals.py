@@ -135,7 +135,7 @@ def _explain_choice(chances: Chances, cell: Cell, dose_range: DoseRange) -> str:
         return f"tried {void} times: the fault was not met, or nothing can be concluded"
     if (before := find_earlier_failure(evidence, cell)) is not None:
         return f"broke {before[1].bad} of {before[1].tried} at {before[0] or 'an earlier revision'}, not tried since"
-    if cell.dose is not None and dose_range.safe_and_unsafe != (None, None):
+    if cell.dose is not None and dose_range.safe_and_unsafe_dose != (None, None):
         return f"never tried at this dose: {dose_range}"
     if tried := chances.get_tally_at_level(cell, "fault at").tried:
         return f"never tried {cell.how}: {cell.fault} at {cell.target} broke {evidence.sum_trial_tallies(cell.target, cell.fault).bad} of {tried} otherwise"  # noqa: E501

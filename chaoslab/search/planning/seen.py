@@ -44,7 +44,7 @@ def _simulate_fault(fault: str, params: tuple[tuple[str, Any], ...], dose: float
     call, target = Call("it", "it", "t", 1, 1, value={}), _Target()
     target.reply = call.answered_with(ANSWER)
     try:
-        instance = kind(**Cell("it", fault, params=params, dose=dose).inject_parameters)
+        instance = kind(**Cell("it", fault, params=params, dose=dose).parameters_for_inject)
         reply = run_synchronously(run_flow(instance.draw(Dice(0, fault)).flow(call, TrialContext()), target))
     except Failure:
         return ERROR, target.times > 0
@@ -94,5 +94,5 @@ class _Target:
     def perform_user_act(self, step: UserActs) -> bool:  # noqa: ARG002
         return False
 
-    def note(self, event: Event) -> None:
+    def log_flow_event(self, event: Event) -> None:
         """It has no log."""

@@ -62,7 +62,7 @@ class Operation:
             self.required.append(parameter)
 
     @property
-    def key(self) -> str:
+    def last_path_parameter(self) -> str:
         """The name in the path of the last parameter, which is an item's id if it does something to one."""
         return names[-1] if (names := re.findall(r"\{([^}]*)\}", self.path)) else ""
 
@@ -108,7 +108,9 @@ class Api:
 
     def _make_collection(self, path: str, path_operations: list[Operation]) -> dict[str, Any]:
         many = any(entry.does in ("create", "list") or entry.path != path for entry in path_operations)
-        key = next((entry.key for entry in path_operations if entry.does in ONE and entry.path != path), "id")
+        key = next(
+            (entry.last_path_parameter for entry in path_operations if entry.does in ONE and entry.path != path), "id"
+        )
         listed = [item for entry in path_operations if entry.does == "list" for item in find_list_items(entry.reply)]
         items = [item for item in listed if isinstance(item, dict)]
         order = ("read", "replace", "update", "create")
@@ -181,7 +183,7 @@ def _is_list_reply(reply: Any) -> bool:
     return len(lists) == 1 and isinstance(lists[0], list) and (not lists[0] or isinstance(lists[0][0], dict))
 
 
-def assign_verbs(operations: Iterable[Operation]) -> None:
+def classify_http_operations(operations: Iterable[Operation]) -> None:
     """Says of each operation over HTTP what it does to which collection: POST creates, and so on."""
     every = [*operations]
     method_paths = {(operation.method, operation.path) for operation in every}

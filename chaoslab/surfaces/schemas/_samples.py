@@ -176,10 +176,10 @@ class Schemas:
             case "boolean":
                 return True
             case "string":
-                return self._make_text(schema, name)
+                return self._make_sample_text(schema, name)
         return None
 
-    def _make_text(self, schema: Mapping[str, Any], name: str) -> str:
+    def _make_sample_text(self, schema: Mapping[str, Any], name: str) -> str:
         if "pattern" in schema:
             self.lacking.append(f"{name}: no example keeps to its pattern")
         kind = schema.get("format")

@@ -10,7 +10,7 @@ from chaoslab.base.files import Unreadable, load_text, parse_json
 from chaoslab.scenarios import located
 from chaoslab.scenarios.agent_tools import READS
 from chaoslab.surfaces.projects import PersonalDataMasker
-from chaoslab.surfaces.schemas._operations import Api, Operation, assign_verbs
+from chaoslab.surfaces.schemas._operations import Api, Operation, classify_http_operations
 from chaoslab.surfaces.schemas._samples import NONE, Schemas, find_example
 
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
@@ -65,7 +65,7 @@ def read_api(path: Path, *, personal: PersonalDataMasker, seed: int) -> Api:
                     )
                     api.operations.append(operation)
         location = "its collections"
-        assign_verbs(api.operations)
+        classify_http_operations(api.operations)
         api.add_collections()
     except (TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"{path}: {location}: not as OpenAPI has it ({error})") from None

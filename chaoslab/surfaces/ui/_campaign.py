@@ -22,7 +22,7 @@ def summarize_campaign(folder: Path) -> dict[str, Any]:
     return {
         "name": folder.name,
         "state": to_one_line(_describe_campaign_state(story, folder, _read_last_snapshot(folder)), TEXT),
-        "steps": len(story.present_units),
+        "steps": len(story.current_start_units),
     }
 
 
@@ -36,7 +36,7 @@ def describe_campaign(folder: Path) -> dict[str, Any]:
         "spent": [*_iterate_spent_amounts(last_look)], "not_undone": story.not_undone, "notes": story.notes,
         "open": sorted({step.name for step in story.units_to_roll_back}) if not story.ended else [],
         "steps": [{**vars(step),
-            "state": step.state or "under way"} for step in story.present_units[: -SHOWN - 1 : -1]],
+            "state": step.state or "under way"} for step in story.current_start_units[: -SHOWN - 1 : -1]],
     }  # fmt: skip
     one_line_values: dict[str, Any] = _to_one_line(plain)
     return one_line_values

@@ -123,7 +123,7 @@ class _ControlState(NamedTuple):
 
 
 class WatchedRun:
-    """A run's state. `poll_all_runs` is for one thread, and all else for any."""
+    """A run's state. `poll_logs` is for one thread, and all else for any."""
 
     def __init__(self, folder: Path, name: str = "", *, clock: Clock = system) -> None:
         self.folder, self.name, self._clock = folder, name or folder.name, clock
@@ -162,7 +162,7 @@ class WatchedRun:
         self._ruled = (-1, -1.0)
         self._gone = ""
 
-    def poll_all_runs(self) -> bool:
+    def poll_logs(self) -> bool:
         """Reads the next part of the logs. Returns True if there may be more at once."""
         before = self._version
         has_more = self._read_next_records()
@@ -273,10 +273,10 @@ class WatchedRun:
         elif kind is FaultsOff:
             if event.injections != self._off:
                 self._off = [*event.injections]
-                self.add_note(f"{event.said}, from {record.trial} on")
+                self.add_note(f"{event.change_in_words}, from {record.trial} on")
         elif kind is ChanceSet:
             self._chances[event.setting] = event.chance
-            self.add_note(f"{event.said}, from {record.trial} on")
+            self.add_note(f"{event.change_in_words}, from {record.trial} on")
 
     def _judge_ended_trials(self, fresh: set[str]) -> None:
         """Judges the trials of which nothing more comes, and lets go of those before the latest."""
@@ -313,7 +313,7 @@ class WatchedRun:
         ends: dict[str | None, PromptFinished] = {
             record.trial: event for record, event in history.find_events(PromptFinished)
         }
-        calls: Counter[str | None] = Counter(trial for trial, _, _, _ in history.attempt_places)
+        calls: Counter[str | None] = Counter(trial for trial, _, _, _ in history.attempt_keys)
         failed: Counter[str | None] = Counter(
             record.trial for record, _, at in history.failed_attempts if at not in history.given_up_attempts
         )

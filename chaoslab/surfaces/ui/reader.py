@@ -97,7 +97,7 @@ class RunsReader:
         """The rows of the list that are newer than this version."""
         return [listed_run.row for listed_run in [*self.listed.values()] if listed_run.version > version]
 
-    def poll_all_runs(self) -> bool:
+    def poll_logs(self) -> bool:
         """One look at all. Returns True if there may be more to read at once."""
         has_more = self.poll_watched_runs()
         return self.read_next_changed_row() or has_more
@@ -117,7 +117,7 @@ class RunsReader:
         has_more = False
         for name, watched_run in watched.items():
             before = watched_run.version
-            has_more |= watched_run.poll_all_runs()
+            has_more |= watched_run.poll_logs()
             # The list shows a run that goes on from what is read of it anyway.
             if watched_run.version != before and watched_run.running:
                 self._store_run_row(name, _make_running_row(watched_run))

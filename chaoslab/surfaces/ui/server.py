@@ -134,7 +134,7 @@ class Pages:
             Route("/run/{run}/log", self.show_log),
             Route("/run/{run}/tail/{log}", self.send_log_tail),
             Route("/run/{run}/report.html", self.send_report),
-            Route("/run/{run}/map", self.map),
+            Route("/run/{run}/map", self.send_map),
             Route("/campaign/{name}", self.show_campaign),
             Route("/campaign/{name}/state", self.send_campaign_state),
             Route("/campaign/{name}/{do}", self.steer_campaign, methods=["POST"]),
@@ -238,7 +238,7 @@ class Pages:
         if (by := options.get("sort", "")) in COLUMNS:
             rows.sort(key=lambda row: _make_row_sort_key(row, by), reverse=options.get("down") == "1")
         pages = max(1, -(-len(rows) // PAGE))
-        page = min(max(1, _parse_number(options.get("page"))), pages)
+        page = min(max(1, _parse_number_or_one(options.get("page"))), pages)
         page_rows = [row._asdict() for row in rows[(page - 1) * PAGE : page * PAGE]]
         return {"rows": page_rows, "found": len(rows), "page": page, "pages": pages}
 
@@ -281,7 +281,7 @@ class Pages:
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
         return HTMLResponse(text, headers=headers)
 
-    async def map(self, request: Request) -> Response:
+    async def send_map(self, request: Request) -> Response:
         """The map of an exploration. It is a file among the logs, so whatever it holds may do nothing."""
         path = self._reader.get_run_folder(request.path_params["run"]) / MAP
         if not path.is_file():
@@ -396,7 +396,7 @@ def _make_run_page_path(name: str) -> str:
     return f"/run/{quote(name)}"
 
 
-def _parse_number(text: str | None) -> int:
+def _parse_number_or_one(text: str | None) -> int:
     # isdigit is true of digits in other alphabets, and Python refuses to read very long numbers.
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 9 else 1
 
@@ -404,7 +404,7 @@ def _parse_number(text: str | None) -> int:
 def _read_last_seen_version(request: Request) -> int:
     """The version that the page has."""
     text = request.headers.get("last-event-id") or request.query_params.get("since") or ""
-    return _parse_number(text) if text else 0
+    return _parse_number_or_one(text) if text else 0
 
 
 async def _wait_until_ready(ready: Callable[[], bool]) -> None:

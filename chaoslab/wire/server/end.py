@@ -52,7 +52,7 @@ class EndOwner(Protocol):
     rude: bool
 
     @property
-    def turns(self) -> WorkerTimer: ...
+    def worker_timer(self) -> WorkerTimer: ...
 
     def handle_end_connected(self, end: ProxyEnd) -> None: ...
 
@@ -71,7 +71,7 @@ class ProxyEnd(asyncio.Protocol):
         self.alarm: Alarm | None = None  # the turns' own
         self.ready = False  # the turns' own
         self._link = link
-        self._turns = link.turns
+        self._turns = link.worker_timer
         self._early: list[bytes | Signal] | None = []  # data that came before the other end was connected
         self._early_bytes = 0
         self._chain: Pipeline | None = None
@@ -255,7 +255,7 @@ class ProxyEnd(asyncio.Protocol):
         # The socket's buffer counts as well, or a stalled reader would fill it without bound.
         waiting = self.peer.transport.get_write_buffer_size() if self.peer._full and self.peer.transport else 0
         self._inside = self._chain.held
-        return self._inside + self._chain.pieces * PIECE_BYTES + waiting
+        return self._inside + self._chain.held_piece_count * PIECE_BYTES + waiting
 
     def _route_arrived_item(self, item: bytes | Signal) -> None:
         if self._over:
@@ -302,7 +302,7 @@ class ProxyEnd(asyncio.Protocol):
             line.resume_reading()
 
     @property
-    def hurried(self) -> bool:
+    def needs_precise_timing(self) -> bool:
         return self._chain is not None and 0 < self._chain.pause_s < HURRIED_S
 
     def run_due_work(self, limit: float, most: int) -> int:

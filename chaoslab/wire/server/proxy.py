@@ -27,10 +27,10 @@ class ConnectionOwner(Protocol):
     def toxics(self) -> list[AttachedToxic]: ...
 
     @property
-    def turns(self) -> WorkerTimer: ...
+    def worker_timer(self) -> WorkerTimer: ...
 
     @property
-    def dials(self) -> Dials: ...
+    def pending_dials(self) -> Dials: ...
 
     def add_connection(self, link: "ProxyConnection") -> None: ...
 
@@ -44,7 +44,7 @@ class ProxyConnection:
     def __init__(self, owner: ConnectionOwner, dice: Dice, *, since: int) -> None:
         self._owner = owner
         self.since = since
-        self.turns = owner.turns
+        self.worker_timer = owner.worker_timer
         self._dice = dice
         self._named: dict[str, Dice] = {}
         self._dial: asyncio.Task[None] | None = None
@@ -122,7 +122,7 @@ class ProxyConnection:
     async def _dial_upstream(self) -> None:
         """Dials the upstream, in a task of its own with a deadline, so that a silent upstream delays only this
         connection."""
-        self._owner.dials.count += 1
+        self._owner.pending_dials.count += 1
         try:
             host, port = self._owner.upstream_address
             async with asyncio.timeout(DIAL_TIMEOUT_S):
@@ -131,7 +131,7 @@ class ProxyConnection:
         except (OSError, ValueError):
             self.client.close_gracefully()
         finally:
-            self._owner.dials.count -= 1
+            self._owner.pending_dials.count -= 1
 
 
 def make_worker_timer() -> WorkerTimer:
@@ -144,8 +144,8 @@ class Junction:
 
     def __init__(self, dice: Dice, turns: WorkerTimer, *, dials: Dials | None = None) -> None:
         self.toxics: list[AttachedToxic] = []
-        self.turns = turns
-        self.dials = dials or Dials()
+        self.worker_timer = turns
+        self.pending_dials = dials or Dials()
         self._dice = dice
         self._links: set[ProxyConnection] = set()
         self._accepted = 0
@@ -232,10 +232,10 @@ class Proxy(Junction):
         return {
             "name": self.name, "listen": self.listen, "upstream": self.upstream, "enabled": self.enabled,
             # As on the real server, which leaks its logger here.
-            "Logger": {}, "toxics": self.toxics_json(),
+            "Logger": {}, "toxics": self.toxics_to_json(),
         }  # fmt: skip
 
-    def toxics_json(self) -> list[dict[str, Any]]:
+    def toxics_to_json(self) -> list[dict[str, Any]]:
         """The upstream toxics, then the downstream ones, each in the order of adding."""
         return [
             toxic.to_json() for side in ("upstream", "downstream") for toxic in self.toxics if toxic.direction == side
@@ -247,7 +247,7 @@ class Proxy(Junction):
         if self._server is not None:
             return
         listener = await bind_socket(self.listen)
-        self._server = Listener(listener, self._make_protocol_factory(), dials=self.dials)
+        self._server = Listener(listener, self._make_protocol_factory(), dials=self.pending_dials)
         # The address that was bound, with the port in place of 0, as the real server shows it.
         self.listen = format_address(listener.getsockname())
 

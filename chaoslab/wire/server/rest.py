@@ -106,7 +106,7 @@ async def _delete_proxy(catalog: Catalog, request: RestRequest, proxy: str) -> R
 
 
 async def _list_toxics(catalog: Catalog, request: RestRequest, proxy: str) -> RestResponse:  # noqa: ARG001
-    return _make_json_response(200, catalog.get_proxy(proxy).toxics_json())
+    return _make_json_response(200, catalog.get_proxy(proxy).toxics_to_json())
 
 
 async def _add_toxic(catalog: Catalog, request: RestRequest, proxy: str) -> RestResponse:

@@ -26,7 +26,7 @@ class Worker(Protocol):
     ready: bool
 
     @property
-    def hurried(self) -> bool:
+    def needs_precise_timing(self) -> bool:
         """True if it must be called more precisely than a timer fires."""
 
     def run_due_work(self, limit: float, most: int) -> int:
@@ -80,7 +80,7 @@ class WorkerTimer:
                 self._stale = 0
         if due_s is None:
             return
-        if due_s <= self.now_s() + (self._soon_s if worker.hurried else 0.0):
+        if due_s <= self.now_s() + (self._soon_s if worker.needs_precise_timing else 0.0):
             self._queue_worker(worker)  # turn by turn until it is time, if it is not
             return
         worker.alarm = alarm = Alarm(due_s, next(self._numbers), worker)

@@ -27,10 +27,10 @@ class _DroppingPipe:
     """A pipe that drops everything. Its timer runs from the connect and begins again with each chunk."""
 
     # Nothing is kept, so reading never has to stop for want of room.
-    held = pieces = 0
+    held = held_piece_count = 0
     room_bytes = ROOM_BYTES
     # The timer begins anew with each chunk: a chunk of this moment must come in before its end is asked for.
-    impatient = True
+    acts_on_silence = True
     pause_s = 0.0
     straight = False
 
@@ -58,9 +58,9 @@ class _DroppingPipe:
     def find_next_due(self) -> float | None:
         return None if self._over or self._end.at == math.inf else self._end.at
 
-    def hand_over(self, now: float) -> tuple[list[Timed], list[Timed]]:  # noqa: ARG002
+    def hand_over_items(self, now: float) -> tuple[list[Timed], list[Timed]]:  # noqa: ARG002
         return [], []
 
-    def release_all(self, now: float) -> list[Timed]:
+    def release_all_items(self, now: float) -> list[Timed]:
         """Ends the stream: data is lost already, so the connection cannot go on."""
         return [Timed(now, Signal.END)]

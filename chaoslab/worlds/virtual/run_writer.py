@@ -35,7 +35,7 @@ class RunWriter:
         writers = sorted(dict.fromkeys(entry.writer for entry in entries), key=MAIN.__eq__)
         for writer in writers:
             writer_entries = entries if len(writers) == 1 else [entry for entry in entries if entry.writer == writer]
-            self._open_log(writer).write_buffered(writer_entries, began=self._began, after_s=self.seconds)
+            self._open_log(writer).write_buffered_events(writer_entries, began=self._began, after_s=self.seconds)
         # Up to its last event: what came after the answer belongs to the trial too.
         self.seconds += max([seconds, *(entry.t for entry in entries)])
         self._trials += 1
@@ -55,7 +55,7 @@ class RunWriter:
         )
 
     def write_event(self, event: Event) -> None:
-        self._open_log(MAIN).write_buffered(
+        self._open_log(MAIN).write_buffered_events(
             mask_events([BufferedEvent.build(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
         )
 

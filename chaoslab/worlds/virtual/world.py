@@ -159,7 +159,7 @@ class World:
 
     def _release_locks(self) -> None:
         if self.machine.left_behind:
-            kept_locks.free_from_dead_threads(self.machine)
+            kept_locks.free_kept_locks(self.machine)
 
     def resolve_host(self, host: Any, port: Any) -> list[tuple[Any, ...]]:
         """See `socket.getaddrinfo`. Raises Unsupported: this network has no such name, and it is refused. OSError: it
@@ -217,7 +217,7 @@ class World:
         return self.elsewhere.warnings
 
     @property
-    def drew(self) -> bool:
+    def has_drawn_chance(self) -> bool:
         """True if a program has drawn chance of its own."""
         return chance.has_world_drawn(self)
 
@@ -292,7 +292,7 @@ class World:
                     self.machine.run(partial(record_outcome, process), name=FIRST)
                     return
                 except Killed:
-                    self._clean_up_killed()
+                    self._clean_up_killed_process()
                     process = again()
 
         try:
@@ -314,11 +314,11 @@ class World:
             raise failed[0]
         return outcome[0] if outcome else cast(T, None)
 
-    def _clean_up_killed(self) -> None:
+    def _clean_up_killed_process(self) -> None:
         """Takes out of the world what ends with a process that was killed: its threads, its locks, and the transactions
         that it has not committed. Its connections are their services' matter (`ServiceSeam.hang_up`)."""
         self.machine.remove_killed_threads()
-        kept_locks.free_from_dead_threads(self.machine)
+        kept_locks.free_kept_locks(self.machine)
         kinds, objects = _collect_subclasses(sqlite3.Connection), gc.get_objects()
         for connection in compress(objects, map(kinds.__contains__, map(type, objects))):  # in C: there are 100,000
             with suppress(sqlite3.Error):  # closed, or of another thread of the process

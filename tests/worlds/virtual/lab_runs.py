@@ -47,7 +47,7 @@ def done(work: LabSpec, *, jobs: int = 1, shuffled: bool = False) -> list[LabRes
 
 
 def events_of(one: LabResult, writer: str) -> list[BufferedEvent]:
-    return [kept for kept in one.kept if kept.writer == writer]
+    return [kept for kept in one.buffered_events if kept.writer == writer]
 
 
 def written(folder: Path, work: LabSpec, found: Sequence[LabResult]) -> dict[str, bytes]:
@@ -55,7 +55,7 @@ def written(folder: Path, work: LabSpec, found: Sequence[LabResult]) -> dict[str
     run = Run.create(folder, now=work.now, name=work.name)
     with run_written(work, len(found), run.folder) as book:
         for one in found:
-            book.write_trial(one.kept, seconds=one.seconds, ok=one.ok)
+            book.write_trial(one.buffered_events, seconds=one.seconds, ok=one.ok)
     return files(run.folder)
 
 

@@ -120,7 +120,7 @@ def test_the_network_card_is_the_same_everywhere_and_says_that_there_is_none(mon
 def test_what_the_caller_says_stands_in_the_id() -> None:
     assert run(lambda: (made := uuid.uuid1(7, 9), made.node, made.clock_seq)[1:]) == (7, 9)
     by_six = uuid.UUID(
-        int=run(lambda: ids._make_v6(ids.get_ids(cast(Any, here.world)), 7, 9))
+        int=run(lambda: ids._make_v6(ids.get_uuid_generator(cast(Any, here.world)), 7, 9))
     )  # which Python has from 3.14 on
     assert (by_six.version, by_six.node, by_six.clock_seq) == (6, 7, 9)
     then = datetime(2001, 2, 3, 4, 5, 6, 789000, tzinfo=UTC)
@@ -133,7 +133,7 @@ def test_a_counter_that_is_used_up_moves_the_time_on(monkeypatch: pytest.MonkeyP
     def work() -> list[uuid.UUID]:
         monkeypatch.setattr(ids, "_COUNTER", (uuid_utils.compat.uuid7().int >> 64 & 0xFFF) << 30)
         assert here.world is not None
-        ids.get_ids(here.world)._counter = ids._COUNTER - 1
+        ids.get_uuid_generator(here.world)._counter = ids._COUNTER - 1
         return [uuid_utils.compat.uuid7(), uuid_utils.compat.uuid7()]
 
     first, second = run(work)
@@ -193,7 +193,7 @@ def test_langchain_has_its_ids_from_where_they_are_replaced(monkeypatch: pytest.
     [
         (lambda made: made.make_v4(), "ffffffff-ffff-4fff-bfff-ffffffffffff", "00000000-0000-4000-8000-000000000000"),
         (
-            lambda made: made.make_naming_v4(),
+            lambda made: made.make_label_v4(),
             "ffffffff-ffff-4fff-bfff-ffffffffffff",
             "00000000-0000-4000-8000-000000000000",
         ),

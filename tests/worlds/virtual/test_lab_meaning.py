@@ -23,7 +23,7 @@ def done(faults: Iterable[str], *targets: str) -> list[LabResult]:
 
 
 def counted(found: list[LabResult]) -> Counter[str]:
-    events = [kept.fields for one in found for kept in one.kept]
+    events = [kept.fields for one in found for kept in one.buffered_events]
     return Counter(event["kind"] for event in events if event["kind"] in ("fault_injected", "fault_witnessed"))
 
 
@@ -37,7 +37,12 @@ def test_each_is_met_at_its_tools(fault: str) -> None:
 
 def test_its_model_answers_as_ever() -> None:
     found = done(NEW, "model")
-    scheduled = {kept.fields["fault"] for one in found for kept in one.kept if kept.fields["kind"] == "fault_scheduled"}
+    scheduled = {
+        kept.fields["fault"]
+        for one in found
+        for kept in one.buffered_events
+        if kept.fields["kind"] == "fault_scheduled"
+    }
     assert scheduled == {*NEW}
     assert counted(found) == Counter()
 
@@ -45,7 +50,7 @@ def test_its_model_answers_as_ever() -> None:
 def test_a_request_that_a_fault_has_cut_is_sent_cut_where_the_wire_is_clean() -> None:
     def replies(*injections: Injection) -> list[str]:
         found = lab_runs.done(replace(lab_runs.spec(SETTINGS), plan=Plan(7, injections), twins=False))
-        calls = [kept.fields for one in found for kept in one.kept if kept.fields["kind"] == "call_finished"]
+        calls = [kept.fields for one in found for kept in one.buffered_events if kept.fields["kind"] == "call_finished"]
         assert {call["via"] for call in calls} == {"proxy"}
         return [call["reply"] for call in calls if call["target"] == "model"]
 

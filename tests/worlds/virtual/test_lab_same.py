@@ -68,7 +68,7 @@ def test_once_more_in_the_same_process_in_another_order(
 @pytest.mark.parametrize("number", [0, TRIALS - 1])
 def test_a_trial_alone_is_what_it_is_among_others(work: LabSpec, once: list[LabResult], number: int) -> None:
     (alone,) = InProcessExecutor().map(work, [TrialSpec(number)])
-    assert alone.kept == once[number].kept
+    assert alone.buffered_events == once[number].buffered_events
     assert alone.seconds == once[number].seconds
 
 
@@ -115,6 +115,6 @@ def test_in_a_process_that_hashes_otherwise(expected: dict[str, bytes], tmp_path
 
 def test_another_seed_is_another_run(once: list[LabResult]) -> None:
     other = lab_runs.spec({**SETTINGS, "SEED": "3"})
-    assert [done.kept for done in InProcessExecutor().map(other, [TrialSpec(0), TrialSpec(1)])] != [
-        one.kept for one in once[:2]
+    assert [done.buffered_events for done in InProcessExecutor().map(other, [TrialSpec(0), TrialSpec(1)])] != [
+        one.buffered_events for one in once[:2]
     ]

@@ -19,7 +19,7 @@ SOME = lab_runs.prompts(range(1, 13))
 
 
 def lines(found: list[LabResult], kind: str) -> list[dict[str, Any]]:
-    return [kept.fields for one in found for kept in one.kept if kept.fields["kind"] == kind]
+    return [kept.fields for one in found for kept in one.buffered_events if kept.fields["kind"] == kind]
 
 
 def test_the_agent_answers_as_it_does_whole_and_pays_the_same() -> None:

@@ -45,7 +45,7 @@ def work(prompt: Any = ASKED, **settings: str) -> LabSpec:
 
 
 def told(one: LabResult) -> tuple[Any, ...]:
-    return one.number, one.seconds, one.ok, one.outcome, one.witnessed, one.spent_usd, one.off, one.kept
+    return one.number, one.seconds, one.ok, one.outcome, one.witnessed, one.run_spent_usd, one.off, one.buffered_events
 
 
 def drawn(*injections: Injection, limits: Sequence[Limits] = (), **values: Any) -> DrawnPlan:
@@ -102,8 +102,8 @@ def test_the_services_know_of_no_trial_before() -> None:
     with trials(work('Send Ana the message "hello".')) as trial:
         found = [trial(PLANS["sent"], TrialSpec(0)) for _ in range(3)]
     for one in found:
-        assert sum(each.is_of_kind(Effect) for each in one.kept) == 1
-        assert not any(each.fields["replayed"] for each in one.kept if each.is_of_kind(CallFinished))
+        assert sum(each.is_of_kind(Effect) for each in one.buffered_events) == 1
+        assert not any(each.fields["replayed"] for each in one.buffered_events if each.is_of_kind(CallFinished))
 
 
 def test_a_trial_after_one_that_a_fault_broke_is_what_it_is_alone(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_a_trial_whose_waits_are_its_own_has_a_twin_of_its_own() -> None:
     run = DrawnRun(work(turns("Hello?", turn("What is the weather in Oslo?", after_s=5.0))), waiting)
     found = list(InProcessExecutor().map(run, [TrialSpec(number) for number in range(4)]))
     for one in found:
-        started = next(each.fields for each in one.kept if each.is_of_kind(PromptStarted))
-        values = next(each.fields for each in one.kept if each.is_of_kind(ValuesDrawn))["values"]
+        started = next(each.fields for each in one.buffered_events if each.is_of_kind(PromptStarted))
+        values = next(each.fields for each in one.buffered_events if each.is_of_kind(ValuesDrawn))["values"]
         assert values["after"] < started["twin_s"] < values["after"] + 1 < one.seconds + 1
         assert one.ok
     assert [told(one) for one in ChildExecutor(2).map(run, [TrialSpec(number) for number in range(4)])] == [
@@ -150,7 +150,7 @@ def test_each_trial_hears_the_replies_that_were_recorded_for_it() -> None:
     recorded: Mapping[str, Sequence[Replied]] = {
         calm.get_spec_name(spec): [
             spelt(f'{{"main": {{"temp": {spec.number + 30}}}}}', each.fields["request"], each.fields["request_id"])
-            for each in one.kept
+            for each in one.buffered_events
             if each.is_of_kind(CallFinished) and each.fields["target"] == "weather"
         ]
         for spec, one in zip(specs, InProcessExecutor().map(calm, specs), strict=True)
@@ -159,7 +159,9 @@ def test_each_trial_hears_the_replies_that_were_recorded_for_it() -> None:
     found = list(InProcessExecutor().map(run, specs))
     for spec, one in zip(specs, found, strict=True):
         replies = [
-            each.fields for each in one.kept if each.is_of_kind(CallFinished) and each.fields["target"] == "weather"
+            each.fields
+            for each in one.buffered_events
+            if each.is_of_kind(CallFinished) and each.fields["target"] == "weather"
         ]
         assert replies
         if spec.number % 3 == 0:

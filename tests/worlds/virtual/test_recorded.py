@@ -69,7 +69,7 @@ def test_a_streamed_answer_that_broke_off_is_told_up_to_there_and_breaks_off_aga
     async def story() -> list[tuple[bytes | None, str]]:
         found = []
         ways = RecordedSockets(recording)
-        for way in (ways.kept(TLS), ways.make_fresh_transport(TLS, asked, ("127.0.0.1", 80))):
+        for way in (ways.make_pooled_transport(TLS), ways.make_fresh_transport(TLS, asked, ("127.0.0.1", 80))):
             reply = await fetch_reply(way, asked, within_s=9.0, streams=True)
             assert reply.stream is not None
             part = await reply.stream.read_part()
@@ -121,7 +121,7 @@ class Client:
 
         async def story() -> tuple[str, str]:
             return (
-                await _failed(ways.kept(TLS), asked, within_s),
+                await _failed(ways.make_pooled_transport(TLS), asked, within_s),
                 await _failed(ways.make_fresh_transport(TLS, asked, ("127.0.0.1", 80)), asked, within_s),
             )
 

@@ -495,7 +495,7 @@ def test_the_labs_own_agent_is_found_looping(limits: dict[str, str]) -> None:
     with whole.install_fakes():
         done = whole.run_trial(TrialSpec(0))
     assert done.outcome is Outcome.HUNG
-    (said,) = [str(kept.text) for kept in done.kept if kept.is_of_kind(PromptAttempt)]
+    (said,) = [str(kept.text) for kept in done.buffered_events if kept.is_of_kind(PromptAttempt)]
     looping = (
         "is asked again and again" if not limits else "calls calculator.calculate again and again and no time passes"
     )
@@ -545,22 +545,22 @@ class Clock:
 def test_a_limit_is_of_steps_at_one_time_and_halves_while_only_they_move_the_clock() -> None:
     machine: Any = Clock()
     pace = StepCounter(machine, 5000, near_s=0.5)
-    assert [pace.count_until_limit_reached(steps) for steps in (4998, 1, 1, 1)] == [False, False, True, True]
+    assert [pace.count_and_check_limit(steps) for steps in (4998, 1, 1, 1)] == [False, False, True, True]
     machine.now = 0.5
-    assert pace.count_until_limit_reached()
+    assert pace.count_and_check_limit()
     machine.now = 1.5
-    assert (pace.count_until_limit_reached(9), pace.count) == (False, 0)
+    assert (pace.count_and_check_limit(9), pace.count) == (False, 0)
     allowed = []
     for until in range(2, 14):
         pace.record_clock_move(float(until))
         machine.now = float(until)
         allowed.append(pace.allowed)
     assert allowed == [2500, 1250, 625, 312, 156, 78, 39, 19, 9, 5, 5, 5]
-    assert (pace.count_until_limit_reached(4), pace.count_until_limit_reached(1)) == (False, True)
+    assert (pace.count_and_check_limit(4), pace.count_and_check_limit(1)) == (False, True)
     machine.now = 14.0
     pace.record_clock_move(15.0)
     machine.now = 15.7  # later than it was moved to: something else took time
-    assert (pace.count_until_limit_reached(), pace.allowed) == (False, 5000)
+    assert (pace.count_and_check_limit(), pace.allowed) == (False, 5000)
     pace.record_clock_move(20.0)
     pace.reset_count()
     assert (pace.allowed, pace.count) == (5000, 0)

@@ -31,7 +31,7 @@ def work(asked: list[str], **settings: str) -> LabSpec:
 def keys(asked: int, trials: int | None) -> list[str]:
     given = {} if trials is None else {"TRIALS": str(trials)}
     found = lab_runs.done(work([f"What is {n} times 24?" for n in range(2, 2 + asked)], **given))
-    return [str(one.kept[0].trial) for one in found]
+    return [str(one.buffered_events[0].trial) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_trial_leaves_no_attempt_to_the_garbage_collector() -> None:
     with lab.install_fakes():
         done = lab.run_trial(TrialSpec(0))
         left = [thing for thing in gc.get_objects() if type(thing).__name__ == "_Attempt"]
-    assert [each.fields["ok"] for each in done.kept if each.is_of_kind(CallFinished)] == [True] * 3
+    assert [each.fields["ok"] for each in done.buffered_events if each.is_of_kind(CallFinished)] == [True] * 3
     assert left == []
 
 
@@ -123,7 +123,7 @@ def test_dollars_bound_the_run_and_all_else_a_trial() -> None:
 
 def test_what_was_spent_before_is_what_a_trial_begins_with() -> None:
     (one,) = InProcessExecutor().map(work(["Hello?"]), [TrialSpec(0, spent_usd=0.25)])
-    assert one.spent_usd >= 0.25
+    assert one.run_spent_usd >= 0.25
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_lie_about_what_nobody_stated_is_found_beside_the_twin() -> None:
     (one,) = lab_runs.done(lab_runs.spec(lying, lab_runs.prompts([23])))
     assert one.outcome is Outcome.WRONG
     (calm,) = lab_runs.done(lab_runs.spec(CLEAN, lab_runs.prompts([23])))
-    assert next(k for k in calm.kept if k.is_of_kind(PromptStarted)).fields["twin"].endswith("/ 3 = 21.08.")
+    assert next(k for k in calm.buffered_events if k.is_of_kind(PromptStarted)).fields["twin"].endswith("/ 3 = 21.08.")
 
 
 def test_the_services_forget_a_twin() -> None:
@@ -152,5 +152,5 @@ def test_the_services_forget_a_twin() -> None:
     lab = Lab(work(['Put "Team lunch" in my calendar for the day after tomorrow, from noon to 1:30 pm.']))
     with lab.install_fakes():
         calm, done = lab.run_faultless_trial(0), lab.run_trial(TrialSpec(0))
-    effects = [[each.fields for each in one.kept if each.is_of_kind(Effect)] for one in (calm, done)]
+    effects = [[each.fields for each in one.buffered_events if each.is_of_kind(Effect)] for one in (calm, done)]
     assert effects[0] == effects[1] != []

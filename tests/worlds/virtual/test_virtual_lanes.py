@@ -178,9 +178,9 @@ def test_a_fault_that_goes_on_stands_on_one_lane_and_keeps_connections(tmp_path:
 
 def test_a_call_that_is_spared_goes_straight_there(tmp_path: Path) -> None:
     async def story(asking: Asking) -> None:
-        before = len(world().machine.waiting())
+        before = len(world().machine.describe_waits())
         assert await asking.get("search") == '{"from": "search"}'
-        assert len(world().machine.waiting()) == before, "nobody was hired for it"
+        assert len(world().machine.describe_waits()) == before, "nobody was hired for it"
 
     history = played(tmp_path, Plan(1, (always("refused", chance=1e-12),)), story)
     assert stages(history) == []

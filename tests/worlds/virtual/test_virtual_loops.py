@@ -148,7 +148,7 @@ def test_a_loop_does_the_rest_as_asyncio_does() -> None:
         with pytest.raises(RuntimeError, match=r"^the thread raised StopIteration$"):
             await done
         begun, bare = loop.create_task(asyncio.sleep(1)), Future(loop=loop)
-        assert loop.waiting()[-1] == f"{begun.get_name()} has not begun"
+        assert loop.describe_waits()[-1] == f"{begun.get_name()} has not begun"
         assert hash(bare) == hash(bare) != hash(Future(loop=loop))
         asked: list[Any] = []
 

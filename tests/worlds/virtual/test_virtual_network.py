@@ -694,10 +694,10 @@ def test_the_gate_of_a_host_is_that_of_https_or_of_another_port_but_not_that_of_
     held: dict[Any, Any] = there.gates
     for host, port in (("a", 80), ("a", 8080), ("a", 443), ("a", 7), ("b", 80), ("c", 9), ("c", 8)):
         gates[host, port] = held[there.find_address(host), port] = object()
-    assert there.find_gate("a") is gates["a", 443]
-    assert there.find_gate("b") is None
-    assert there.find_gate("c") is gates["c", 9]
-    assert there.find_gate("nobody") is None
+    assert there.find_connection_gate("a") is gates["a", 443]
+    assert there.find_connection_gate("b") is None
+    assert there.find_connection_gate("c") is gates["c", 9]
+    assert there.find_connection_gate("nobody") is None
 
 
 def test_a_network_may_listen_as_another_does_and_knows_names_and_addresses() -> None:

@@ -109,7 +109,7 @@ def _list_events(records: Sequence[Record], word_table: _TextTable, *, gone: Set
         fault = faults.get(number) if isinstance(event, events.Stage) else None
         if isinstance(event, events.Usage) or (isinstance(event, events.Stage) and fault is None):
             continue
-        text = f"fault    {fault.in_words()}" if fault else render_event(event)
+        text = f"fault    {fault.describe_in_words()}" if fault else render_event(event)
         if not text:
             continue
         file = word_table.get_text_index(f"{escape_and_shorten(record.writer, TEXT)}.log")

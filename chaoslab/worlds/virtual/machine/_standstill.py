@@ -48,7 +48,7 @@ class StepCounter:
         self.allowed, self.count, self._granted, self._left = self._most, 0, 0, 0
         self.at, self._moved_to = self._machine.now, -1.0
 
-    def count_until_limit_reached(self, steps: int = 1) -> bool:
+    def count_and_check_limit(self, steps: int = 1) -> bool:
         """Counts the steps taken since the last count; True if the limit is reached."""
         now = self._machine.now
         # A request takes some trips by itself, which is no wait of the program's.
@@ -82,7 +82,7 @@ class StepCounter:
         machine = self._machine
         if getcurrent() is machine.hub:  # the machine's own work, which is no loop
             return self._most
-        if self.count_until_limit_reached(self._granted):
+        if self.count_and_check_limit(self._granted):
             self._wait_for_progress(doing, unit)
         elif self.count * 2 >= self.allowed:  # the loop may wait for work of another thread
             machine.yield_to_due_calls()
@@ -121,7 +121,7 @@ class StepCounters:
         """The end of the calling thread's wait of zero time: now, or after too many the next event. If there is none,
         ends the run."""
         machine = self._machine
-        if not self.turns.count_until_limit_reached():
+        if not self.turns.count_and_check_limit():
             return machine.now
         until = machine.find_next_due_time()
         if until is None:
@@ -134,7 +134,7 @@ class StepCounters:
     def count_request(self, whom: str) -> None:
         """Counts a request over the network. It takes a little time, but a loop of requests is no wait."""
         # Soon and not at once, since it is called in the middle of a delivery.
-        if self.requests.count_until_limit_reached():
+        if self.requests.count_and_check_limit():
             count = f"{self.requests.count:,} requests, less than {NEAR_S * 1000:g} ms apart"
             self._machine.end_run_soon(f"{whom} is asked again and again without a wait ({count})")
 

@@ -44,7 +44,7 @@ class ThreadLocals:
 
     def adopt_os_values(self, first: ThreadOwner) -> None:
         """Gives the first thread the values of the OS thread."""
-        self._slot = _DictionarySlot() if sys.version_info < (3, 13) else _find_fields()
+        self._slot = _DictionarySlot() if sys.version_info < (3, 13) else _find_local_value_fields()
         self._tenant = first
         if self._slot is not None:
             self._before = self._slot.read_content()
@@ -151,7 +151,7 @@ WORDS = 64
 """The number of words of the state that are searched for the fields; the state is longer."""
 
 
-def _find_fields() -> _FieldsSlot | None:
+def _find_local_value_fields() -> _FieldsSlot | None:
     """The two fields, found through the references of a local of this thread; None if they are not there."""
     probe = threading.local()
     # Its first use makes the entries that are looked for.

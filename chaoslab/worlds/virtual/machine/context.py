@@ -32,7 +32,7 @@ class Computer(Protocol):
     def time(self) -> float: ...
     def isolate_import(self, module: str) -> AbstractContextManager[None]: ...
     @property
-    def drew(self) -> bool: ...
+    def has_drawn_chance(self) -> bool: ...
 
 
 # A thread-local: in threads of the process that run no world, everything is real.
@@ -80,7 +80,7 @@ class Unsupported(Through):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The words are made: built anew in another process, it would look for the caller there.
-        return _rebuild_unsupported, self.args
+        return _rebuild_unsupported_error, self.args
 
 
 class ProcessEnded(BaseException):
@@ -96,7 +96,7 @@ class ProcessEnded(BaseException):
             _record_program_end(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_process_ended, self.args
+        return _rebuild_process_ended_error, self.args
 
 
 def _record_program_end(error: Unsupported | ProcessEnded) -> None:
@@ -104,7 +104,7 @@ def _record_program_end(error: Unsupported | ProcessEnded) -> None:
         here.world.ended_by = error
 
 
-def _rebuild_unsupported(text: str) -> Unsupported:
+def _rebuild_unsupported_error(text: str) -> Unsupported:
     """The error, rebuilt from its message in another process."""
     # Past `__init__`, which would note it in this process's world.
     error = Unsupported.__new__(Unsupported)
@@ -112,7 +112,7 @@ def _rebuild_unsupported(text: str) -> Unsupported:
     return error
 
 
-def _rebuild_process_ended(text: str) -> ProcessEnded:
+def _rebuild_process_ended_error(text: str) -> ProcessEnded:
     error = ProcessEnded.__new__(ProcessEnded)
     error.args = (text,)
     return error

@@ -56,7 +56,7 @@ class Killed(BaseException):
 class Reporter(Protocol):
     """An object to wait in that can describe the wait better than its thread, such as an event loop with its tasks."""
 
-    def waiting(self) -> list[str]: ...
+    def describe_waits(self) -> list[str]: ...
 
 
 class Timer:
@@ -267,7 +267,7 @@ class Machine:
         """Ends the run as soon as the calling thread has given up its turn. `but`: a thread that `reason` describes
         already."""
         if not self.stopping:
-            self.end_run_with_error(Hung(reason, self.waiting(but=but)))
+            self.end_run_with_error(Hung(reason, self.describe_waits(but=but)))
 
     def end_run_with_error(self, error: BaseException) -> None:
         """Ends the run with this error as soon as the calling thread has given up its turn."""
@@ -439,9 +439,9 @@ class Machine:
                 heapq.heappush(timers, due)
                 allowed, self.now = self.deadline - STARTS_S, self.deadline
                 if not self._call_quiet_callback():
-                    raise Hung(f"not over after {allowed:g} s of virtual time", self.waiting())
+                    raise Hung(f"not over after {allowed:g} s of virtual time", self.describe_waits())
             elif not self._call_quiet_callback():
-                raise Hung("nothing is ready and nothing is due: it would wait for ever", self.waiting())
+                raise Hung("nothing is ready and nothing is due: it would wait for ever", self.describe_waits())
 
     def has_nothing_due(self) -> bool:
         """True if nothing but the calling thread has anything to do, now or later."""
@@ -480,10 +480,10 @@ class Machine:
                 # A service at work was asked before the answer, whenever it set its timer.
                 at_work = waiter.strand.serves
                 (old if number < since or at_work else new).add(waiter.strand)
-        first = self.waiting(old)
-        self.pending, self.pending_since = [*first, *self.waiting(new - old)], len(first)
+        first = self.describe_waits(old)
+        self.pending, self.pending_since = [*first, *self.describe_waits(new - old)], len(first)
 
-    def waiting(self, threads: Collection[greenlet] | None = None, *, but: greenlet | None = None) -> list[str]:
+    def describe_waits(self, threads: Collection[greenlet] | None = None, *, but: greenlet | None = None) -> list[str]:
         """The wait of each thread, or of some, as one line or several."""
         lines: list[str] = []
         for strand in self._strands.values():
@@ -496,7 +496,7 @@ class Machine:
                     f"{strand.name} {describe_wait(strand.gr_frame, wait_ if isinstance(wait_, str) else wait_())}"
                 )
             else:
-                lines += [f"{strand.name}: {line}" for line in wait_.waiting()]
+                lines += [f"{strand.name}: {line}" for line in wait_.describe_waits()]
         return lines
 
     def _run_last_calls(self) -> None:

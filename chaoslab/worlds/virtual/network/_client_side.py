@@ -42,7 +42,7 @@ class ClientSide:
         else:
             self._end.close()
 
-    def end_as_killed_client(self) -> None:
+    def end_connection_of_killed_client(self) -> None:
         """Ends it as the death of its client does."""
         if self._open:
             self._end.peer.close()

@@ -78,7 +78,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if self._waiter is not None:
             self._waiter.wake()
 
-    def waiting(self) -> list[str]:
+    def describe_waits(self) -> list[str]:
         """The unfinished tasks, each with its wait."""
         # Sorted, as tasks are kept in a set.
         return sorted(_describe_task(task) for task in asyncio.all_tasks(self))
@@ -270,7 +270,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> None:
         """Starts the server's side of a connection. `context`: of its TLS. Runs on this loop's own thread."""
         sock = VirtualSocket()
-        sock.adopt(end)
+        sock.adopt_connection(end)
         transport = VirtualTransport(self, end, protocol_factory(), sock)
         if context is not None:
             transport.enable_tls(context, True, None)
@@ -291,7 +291,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if self._world.network.find_address(str(host)) != host:
             host = self._world.resolve_host(host, port)[0][4][0]
         self._world.network.open_connection(self._world.normalize_address((host, port)), settle_connect)
-        sock.adopt(await connected)
+        sock.adopt_connection(await connected)
 
     def remove_reader(self, fd: Any) -> bool:  # noqa: ARG002 - there never is one
         return False

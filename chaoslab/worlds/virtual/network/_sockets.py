@@ -97,7 +97,7 @@ class VirtualSocket:
         elif self._gone:
             outcome.close()
         else:
-            self.adopt(outcome)
+            self.adopt_connection(outcome)
         self.handle_arrival()
 
     def _raise_connect_error(self) -> None:
@@ -113,7 +113,7 @@ class VirtualSocket:
             return error.errno or errno.EAGAIN  # EAGAIN for a timeout, which has no number
         return 0
 
-    def adopt(self, end: NetworkEnd) -> None:
+    def adopt_connection(self, end: NetworkEnd) -> None:
         """Takes over a connection that was made for it."""
         self.end = end
         end.receiver = self
@@ -147,7 +147,7 @@ class VirtualSocket:
             raise _make_os_error(errno.EAGAIN if self._dialling else errno.ENOTCONN)
         return self.end
 
-    def _name_peer(self) -> str:
+    def _format_peer_address(self) -> str:
         return self._world.network.format_address(self._require_connection().peer_address)
 
     def _wait_until_ready(self, ready: Callable[[], bool], doing: str, busy: int = errno.EAGAIN) -> None:
@@ -178,7 +178,7 @@ class VirtualSocket:
             raise Unsupported("MSG_PEEK on a socket", "read without it")
         if not self.is_readable():
             try:
-                self._wait_until_ready(self.is_readable, f"recv from {self._name_peer()}")
+                self._wait_until_ready(self.is_readable, f"recv from {self._format_peer_address()}")
             except TimeoutError:
                 if end.watcher is not None:
                     # The client met its timeout, and may keep the connection; a fault's witness has to know.
@@ -196,7 +196,8 @@ class VirtualSocket:
         end = self._require_connection()
         if end.is_full:
             self._wait_until_ready(
-                lambda: not end.is_full or end.sent_end or end.error is not None, f"send to {self._name_peer()}"
+                lambda: not end.is_full or end.sent_end or end.error is not None,
+                f"send to {self._format_peer_address()}",
             )
         # Copied, since a program may use its buffer again.
         end.write(bytes(data))

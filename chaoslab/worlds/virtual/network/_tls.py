@@ -152,9 +152,9 @@ class SslSocket(_Session, VirtualSocket):
                     raise
         return self
 
-    def adopt(self, end: NetworkEnd) -> None:
+    def adopt_connection(self, end: NetworkEnd) -> None:
         end.tls = True
-        super().adopt(end)
+        super().adopt_connection(end)
 
     def recv(self, size: int = 1024, flags: int = 0) -> bytes:
         with _translate_ssl_errors("read"):
@@ -207,7 +207,7 @@ class SslObject(_Session):
     def do_handshake(self, block: bool = False) -> None:  # noqa: ARG002
         if not self.server_side and self.server_hostname:
             # By name, since a BIO is not tied to any connection.
-            perform_handshake(self.context, world().network.find_gate(self.server_hostname))
+            perform_handshake(self.context, world().network.find_connection_gate(self.server_hostname))
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:

@@ -47,7 +47,7 @@ class RecreatedService:
             self._app = wrap_as_wsgi(self._world, self._make(), self._name)
         return self._app(environ, start_response)
 
-    def lose(self) -> None:
+    def forget_application(self) -> None:
         """Forgets the application, and all that it kept in itself."""
         self._app = None
 

@@ -323,7 +323,7 @@ class Network:
         self.machine.schedule_after(TRIP_S, on_connected, client)
         accept(server)
 
-    def find_gate(self, name: str) -> Gate | None:
+    def find_connection_gate(self, name: str) -> Gate | None:
         """The gate of a host by its name alone: that of its port for https, or of another one but for http's."""
         host_address = self.find_address(name)
         ports = sorted(

@@ -103,8 +103,8 @@ class RecordedSockets(SocketFactory):
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
 
-    def kept(self, tls: ssl.SSLContext) -> Transport:
-        return _RecordedTransport(super().kept(tls), self._recording)
+    def make_pooled_transport(self, tls: ssl.SSLContext) -> Transport:
+        return _RecordedTransport(super().make_pooled_transport(tls), self._recording)
 
 
 class _RecordedTransport:

@@ -177,7 +177,7 @@ class ServerSide:
             self._write_bytes(head)
             for piece in itertools.chain((first,), parts):
                 self._write_bytes(self._encode_data(b"" if bodiless else piece))
-                self._wait_for_room()
+                self._wait_for_write_room()
             self._write_bytes(self._encode_event(h11.EndOfMessage()))
             return
         # No more than was promised: the rest would be read as the next answer.
@@ -197,7 +197,7 @@ class ServerSide:
     async def _write_piece(self, piece: bytes) -> None:
         self._end.write(piece)
 
-    def _wait_for_room(self) -> None:
+    def _wait_for_write_room(self) -> None:
         """Waits while the reader is slower than the application, as a write to a real socket does."""
         while self._end.is_full and self._end.error is None:
             self._machine.steps.count_request(self._name)  # or an application without an end would take for ever

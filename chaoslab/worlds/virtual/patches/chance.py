@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 
 NUMPY = "numpy.random.mtrand"
 LATER = (NUMPY,)
-DRAWN = ("numbers", "entropy", "numpy")
+DRAWN = ("number_random", "entropy_random", "numpy_random")
 """The streams from which programs draw what may decide something."""
 real_urandom, real_seed = os.urandom, random.Random.seed
 real_candidate_names: Callable[[], Any] = tempfile._get_candidate_names  # type: ignore[attr-defined]
 
 
 class WorldChance:
-    """The chance of one world. `numbers` and `entropy` are separate, so that an additional id changes no jitter."""
+    """The chance of one world. `number_random` and `entropy_random` are separate, so that an additional id changes no
+    jitter."""
 
     def __init__(self, world: "Computer") -> None:
         # Of run seed and trial: a twin, a pair in a comparison, a replay and each variation of a trial draw alike. The
@@ -49,15 +50,15 @@ class WorldChance:
         return self._labels.make_generator()
 
     @functools.cached_property
-    def numbers(self) -> random.Random:
+    def number_random(self) -> random.Random:
         return self._dice("random").make_generator()
 
     @functools.cached_property
-    def entropy(self) -> random.Random:
+    def entropy_random(self) -> random.Random:
         return self._dice("entropy").make_generator()
 
     @functools.cached_property
-    def numpy(self) -> Any:
+    def numpy_random(self) -> Any:
         """A `numpy.random.RandomState`."""
         return sys.modules[NUMPY].RandomState(self._dice("numpy").make_generator().getrandbits(32))
 
@@ -69,7 +70,7 @@ class WorldChance:
         return sequence
 
 
-def get_chance(world: "Computer") -> WorldChance:
+def get_world_chance(world: "Computer") -> WorldChance:
     chance = world.kept.get("chance")
     if chance is None:
         chance = world.kept["chance"] = WorldChance(world)
@@ -84,20 +85,20 @@ def has_world_drawn(world: "Computer") -> bool:
 
 def urandom(size: int, /) -> bytes:
     world = here.world
-    return real_urandom(size) if world is None else get_chance(world).entropy.randbytes(size)
+    return real_urandom(size) if world is None else get_world_chance(world).entropy_random.randbytes(size)
 
 
 def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     """`random.Random.seed`: without a seed the real one asks the system."""
     world = here.world
     if a is None and world is not None:
-        a = get_chance(world).entropy.getrandbits(256)
+        a = get_world_chance(world).entropy_random.getrandbits(256)
     real_seed(self, a, version)
 
 
-def candidate_names() -> Any:
+def get_temp_name_candidates() -> Any:
     world = here.world
-    return real_candidate_names() if world is None else get_chance(world).temp_file_names
+    return real_candidate_names() if world is None else get_world_chance(world).temp_file_names
 
 
 def _wrap_random_method(real: Callable[..., Any], stream: Callable[[WorldChance], Any]) -> Callable[..., Any]:
@@ -106,7 +107,7 @@ def _wrap_random_method(real: Callable[..., Any], stream: Callable[[WorldChance]
 
     def draw_or_call_real(*args: Any, **kwargs: Any) -> Any:
         world = here.world
-        return (real if world is None else getattr(stream(get_chance(world)), name))(*args, **kwargs)
+        return (real if world is None else getattr(stream(get_world_chance(world)), name))(*args, **kwargs)
 
     return draw_or_call_real
 
@@ -123,9 +124,9 @@ def _wrap_entropy_source(real: Callable[..., bytes]) -> Callable[..., bytes]:
 def patches() -> Iterable[Patch]:
     for name, real in list(vars(random).items()):
         if getattr(real, "__self__", None) is random._inst:
-            yield Patch(random, name, _wrap_random_method(real, lambda chance: chance.numbers), everywhere=True)
+            yield Patch(random, name, _wrap_random_method(real, lambda chance: chance.number_random), everywhere=True)
     yield Patch(random.Random, "seed", seed)
-    yield Patch(tempfile, "_get_candidate_names", candidate_names)
+    yield Patch(tempfile, "_get_candidate_names", get_temp_name_candidates)
     yield Patch(os, "urandom", urandom, everywhere=True)
     if hasattr(os, "getrandom"):
         yield Patch(os, "getrandom", _wrap_entropy_source(os.getrandom), everywhere=True)
@@ -133,4 +134,4 @@ def patches() -> Iterable[Patch]:
     if (numpy := sys.modules.get(NUMPY)) is not None:
         for name, real in list(vars(numpy).items()):
             if getattr(real, "__self__", None) is vars(numpy).get("_rand", numpy) or name == "seed":
-                yield Patch(numpy, name, _wrap_random_method(real, lambda chance: chance.numpy), everywhere=True)
+                yield Patch(numpy, name, _wrap_random_method(real, lambda chance: chance.numpy_random), everywhere=True)

@@ -61,7 +61,7 @@ class UuidGenerator:
     """The ids that one world has given out, so that they rise."""
 
     def __init__(self, world: "Computer") -> None:
-        self._world, self._chance = world, chance.get_chance(world)
+        self._world, self._chance = world, chance.get_world_chance(world)
         self._last_ticks: dict[int, int] = {}
         self._last_ms = self._counter = -1
 
@@ -82,9 +82,9 @@ class UuidGenerator:
         return moment | version << 76 | _VARIANT | (clock_seq & 0x3FFF) << 48 | node & 0xFFFFFFFFFFFF
 
     def make_v4(self) -> int:
-        return _build_v4(self._chance.entropy)
+        return _build_v4(self._chance.entropy_random)
 
-    def make_naming_v4(self) -> int:
+    def make_label_v4(self) -> int:
         """Version 4, of a framework that names something."""
         return _build_v4(self._chance.label_random)
 
@@ -110,7 +110,7 @@ def _build_v4(stream: Any) -> int:
     return bits & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
 
 
-def get_ids(world: "Computer") -> UuidGenerator:
+def get_uuid_generator(world: "Computer") -> UuidGenerator:
     ids = world.kept.get("ids")
     if ids is None:
         ids = world.kept["ids"] = UuidGenerator(world)
@@ -151,7 +151,7 @@ def _wrap_id_maker(
 
     def make_id(*args: Any, **kwargs: Any) -> Any:
         world = here.world
-        return real(*args, **kwargs) if world is None else kind(number(get_ids(world), *args, **kwargs))
+        return real(*args, **kwargs) if world is None else kind(number(get_uuid_generator(world), *args, **kwargs))
 
     make_id.__name__ = make_id.__qualname__ = real.__name__
     return make_id
@@ -163,7 +163,7 @@ def uuid4() -> uuid.UUID:
     # By the module that asks: the same function names things for a framework and decides something for a program.
     if world is None or sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] not in NAMING:
         return real_uuid4()  # from `os.urandom`, which is the world's
-    return uuid.UUID(int=get_ids(world).make_naming_v4())
+    return uuid.UUID(int=get_uuid_generator(world).make_label_v4())
 
 
 def patches() -> Iterable[Patch]:

@@ -69,7 +69,7 @@ def patches() -> Iterable[Patch]:
             yield Patch(holder, key, wrappers.setdefault(id(value), wrap(value)))
 
 
-def free_from_dead_threads(machine: Machine) -> None:
+def free_kept_locks(machine: Machine) -> None:
     """Takes them from the threads of a machine that were killed, or would not end: nobody else would ever get them."""
     for _, _, value in _iterate_kept_locks():
         if type(value) is Lock:

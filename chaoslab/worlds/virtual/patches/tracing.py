@@ -18,10 +18,10 @@ def patches() -> Iterable[Patch]:
     module = sys.modules.get(MODULE)
     processor, exporter = (getattr(module, name, None) for name in ("BatchTraceProcessor", "BackendSpanExporter"))
     for name in ("on_trace_start", "on_span_end") if processor and exporter else ():
-        yield Patch(processor, name, _wrap_to_drop_in_world(getattr(processor, name), exporter))
+        yield Patch(processor, name, _wrap_to_drop_traces(getattr(processor, name), exporter))
 
 
-def _wrap_to_drop_in_world(real: Callable[..., Any], exporter: Any) -> Callable[..., Any]:
+def _wrap_to_drop_traces(real: Callable[..., Any], exporter: Any) -> Callable[..., Any]:
     @functools.wraps(real)
     def drop_or_call(self: Any, *args: Any) -> Any:
         if here.world is not None and isinstance(getattr(self, "_exporter", None), exporter):
