@@ -223,7 +223,7 @@ class Attempt(ABC):
             return await self.send(self.call)
         self._skew = skew.get()
         try:
-            return await run_flow(nest_flows(self._stories, self.call, self.handle_injected), self)
+            return await run_flow(nest_flows(self._stories, self.call, self.handle_injected_fault), self)
         finally:
             if skew.get() is not self._skew:  # its caller may have given it up, and goes on by its own clock
                 skew.set(self._skew)
@@ -239,7 +239,7 @@ class Attempt(ABC):
         """Has whoever asks the agent do something; a step of a story."""
         return self._memory.user(step, self.call)
 
-    def handle_injected(self, active: ActiveFault) -> None:
+    def handle_injected_fault(self, active: ActiveFault) -> None:
         """Notes that a story has changed the exchange."""
         self.faults.log_injected_fault(active)
 

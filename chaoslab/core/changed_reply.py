@@ -38,7 +38,7 @@ class ChangedReply(Fault):
         # JSON in a text stays JSON in a text.
         in_text = isinstance(reply.value, str) and not isinstance(value, str)
         new_value = dump_json_like(changed, reply.value) if in_text else changed
-        return reply.with_value(new_value) if self.breaks_form else reply.in_form(new_value)
+        return reply.with_value(new_value) if self.breaks_form else reply.with_fitted_value(new_value)
 
     def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
         """The value that the caller gets. `value` itself if there is nothing to change; it is never altered."""

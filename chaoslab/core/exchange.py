@@ -106,7 +106,7 @@ class Reply:
         """The same reply with its events through one pipe more; a whole reply as it is. `holds`: see `WatchedPipe`."""
         return self if self.stream is None else replace(self, pipes=(*self.pipes, WatchedPipe(pipe, holds=holds)))
 
-    def after_line(self, line: str) -> Reply:  # noqa: ARG002 - most replies are no lines of a stream of messages
+    def with_leading_line(self, line: str) -> Reply:  # noqa: ARG002 - most replies are no lines of a stream of messages
         """The same reply behind this line, where replies are lines among others; else this one."""
         return self
 
@@ -162,7 +162,7 @@ class Reply:
         headers = {k: v for k, v in self.headers.items() if k.lower() not in ("content-length", "content-encoding")}
         return Reply(self.status, headers, body)
 
-    def in_form(self, value: Any) -> Reply:
+    def with_fitted_value(self, value: Any) -> Reply:
         """The reply with another value, in the form that its target promises. Itself if that leaves nothing changed."""
         return self.with_value(value)
 

@@ -46,7 +46,7 @@ def render_exploration(exploration: Any, *, every: bool = False) -> str:
         lines.append(f"{unnoticeable_text} changed an effect or the answer")
         # Only counted: no agent can notice these, so they are no failures of it.
         lines += [f"  {_render_failure_way(item)}" for item in exploration.unnoticeable if every]
-    lines += [f"map: {map_.in_words().removeprefix(ended)}", f"in order: {_describe_fault_orders(map_)}"]
+    lines += [f"map: {map_.render_map_text().removeprefix(ended)}", f"in order: {_describe_coverage_by_order(map_)}"]
     if every:
         lines += [f"trials: {', '.join(f'{number} by {name}' for name, number in map_.by_strategy.items())}", ""]
         for row in map_.rows:
@@ -93,9 +93,9 @@ def _read_source_line(location: str) -> str:
     return f": {escape_and_shorten(line, SOURCE)}" if line else ""
 
 
-def _describe_fault_orders(map_: Map) -> str:
+def _describe_coverage_by_order(map_: Map) -> str:
     """The part of each order of faults that was tried, in words."""
-    return f"{', '.join(map(str, map_.by_order))}; {map_.higher}"
+    return f"{', '.join(map(str, map_.coverage_by_order))}; {map_.higher_order_text}"
 
 
 def colorize_text(text_: str) -> str:
@@ -108,7 +108,7 @@ def colorize_text(text_: str) -> str:
 def _render_row_outcomes(map_: Map, row: MapRow) -> str:
     """The outcomes of a row, the good ones counted, the bad ones with their faults, worst first."""
     good, bad = dict[str, int](), dict[str, list[str]]()
-    for _, _, tried in map_.of_row(row):
+    for _, _, tried in map_.iterate_tried_cells(row):
         if tried.failed:
             bad.setdefault(tried.outcome, []).append(tried.variation.injections[-1].choices[0].fault)
         else:
@@ -187,13 +187,13 @@ def _render_page(exploration: Any) -> str:
     ]  # fmt: skip
     return render_page(
         "explored.html",
-        said=map_.in_words(),
+        said=map_.render_map_text(),
         calls=[str(row) for row in map_.rows],
         rows=rows,
         legend=outcomes,
         glyphs={str(item): outcome_glyph(item) for item in Outcome},
         failures=failures,
-        orders=_describe_fault_orders(map_),
+        orders=_describe_coverage_by_order(map_),
         more=[*map(str, exploration.by_itself), *(f"perhaps by chance: {item}" for item in exploration.unconfirmed)],
         goes_on=exploration.ended == GOES_ON,
         untried=[vars(item) for item in map_.untried],

@@ -175,7 +175,7 @@ class Map:
         return {name: counts[name] for name in ORDER if counts[name]}
 
     @cached_property
-    def by_order(self) -> list[OrderTried]:
+    def coverage_by_order(self) -> list[OrderTried]:
         """The part that was tried, by the number of faults: single ones, those that last, those at calls that others
         bring up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
         pairs = [
@@ -210,22 +210,22 @@ class Map:
         )
 
     @property
-    def higher(self) -> str:
+    def higher_order_text(self) -> str:
         """The trials with more faults than two, in words."""
         count = sum(len(tried.variation.injections) > 2 and tried.by != "born" for tried in self.known.tried.values())
         return f"{count} plans of three faults or more, not all" if count else "higher orders not tried"
 
     @property
-    def lasts(self) -> bool:
+    def has_lasting_trials(self) -> bool:
         """A fault that lasts was tried."""
         return any(tried.by == "lasting" for tried in self.known.tried.values())
 
     @cached_property
-    def whole_calls(self) -> list[Site]:
+    def fully_tried_calls(self) -> list[Site]:
         """The calls without faults at which every fault was tried, those that last too if any was, or one failed."""
         # One failure tells that a call is a single point of failure; that it is none, only all cells together tell.
         points = {*self.single_points}
-        lasting_rows = self._lasting_rows if self.lasts else []
+        lasting_rows = self._lasting_rows if self.has_lasting_trials else []
         return [
             site for site in self.known.calm.attempt_sites
             if site in points or all(
@@ -240,18 +240,18 @@ class Map:
         """The calls without faults at which one fault alone is enough for a failure, whether it lasts or not."""
         failed = {
             row.site for row in self.rows if not row.after.injections
-            for _, _, tried in self.of_row(row) if tried.failed and not (self.folds and is_unnoticed_failure(tried))
+            for _, _, tried in self.iterate_tried_cells(row) if tried.failed and not (self.folds and is_unnoticed_failure(tried))
         }  # fmt: skip
         return [site for site in self.known.calm.attempt_sites if site in failed]
 
-    def of_row(self, row: MapRow) -> Iterator[tuple[MapRow, Probe, TriedVariation]]:
+    def iterate_tried_cells(self, row: MapRow) -> Iterator[tuple[MapRow, Probe, TriedVariation]]:
         for probe in self.probes(row):
             if (tried := self.cell(row, probe.label)) is not None:
                 yield row, probe, tried
 
-    def in_words(self) -> str:
+    def render_map_text(self) -> str:
         """The map in words."""
-        calls, complete = len(self.known.calm.attempt_sites), len(self.whole_calls)
+        calls, complete = len(self.known.calm.attempt_sites), len(self.fully_tried_calls)
         tried = [tried for _, _, tried in self.cells if tried is not None]
         counts = Counter(trial.outcome for trial in tried)
         points = self.single_points
@@ -260,12 +260,12 @@ class Map:
         text += f"{sum(trial.tried for trial in self._coverage_by_row_part)} of {of} cells tried"
         text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
         text += f"{len(points)} of {complete} call{'s' if complete != 1 else ''} tried with every fault"
-        text += ("" if self.lasts else " that hits once") + (f" (of {calls})" if complete < calls else "")
+        text += ("" if self.has_lasting_trials else " that hits once") + (f" (of {calls})" if complete < calls else "")
         text += f" {'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
         return text + (f": {', '.join(map(str, points))}." if points else ".")
 
     def __str__(self) -> str:
-        return self.in_words()
+        return self.render_map_text()
 
     __repr__ = __str__
 
@@ -284,7 +284,7 @@ class Map:
             ],
             "untried": [vars(entry) for entry in self.untried],
             "tried_by": self.by_strategy,
-            "by_order": [vars(entry) for entry in self.by_order],
+            "by_order": [vars(entry) for entry in self.coverage_by_order],
         }  # fmt: skip
 
 

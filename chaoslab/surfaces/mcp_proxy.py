@@ -341,7 +341,7 @@ class SessionAnswer(Returned):
     def with_value(self, value: Any) -> "SessionAnswer":
         return SessionAnswer(mcp.replace_listed_tools(self.native_result, value))
 
-    def after_line(self, line: str) -> "SessionAnswer":
+    def with_leading_line(self, line: str) -> "SessionAnswer":
         return SessionAnswer(LaterResult(self.native_result, line))
 
 

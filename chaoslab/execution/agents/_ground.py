@@ -41,7 +41,7 @@ class ChangedRead(WrongValue):
         box = [deepcopy(reply.value)]
         for holder, key in list(find_value_places(box, every=True)):
             holder[key] = self._make_wrong_value(holder[key])
-        return reply.in_form(box[0])
+        return reply.with_fitted_value(box[0])
 
 
 def find_twin_reads(history: History) -> list[TwinRead]:

@@ -69,12 +69,12 @@ class WrongValue(Fault):
             if places := list(find_value_places(box)):
                 holder, key = self._pick_place(places)
                 holder[key] = self._make_wrong_value(holder[key])
-                return reply.in_form(box[0])
+                return reply.with_fitted_value(box[0])
         leaves = json_values.find_leaves(value)
         if not (paths := [path for path in leaves if not any(map(_is_bookkeeping_key, path))] or leaves * every):
             return reply
         path = self._pick_place(paths)
-        return reply.in_form(
+        return reply.with_fitted_value(
             json_values.replace_at(value, path, self._make_wrong_value(json_values.get_at(value, path)))
         )
 

@@ -32,7 +32,7 @@ class PartialSuccess(Fault):
             entries_done, failures = reply.value[:half], [{**FAILED, "item": item} for item in reply.value[half:]]
         value = {"successes": entries_done, "failures": failures}
         if reply.enveloped:  # a tool of MCP may promise a form, in which this cannot be said
-            return new_value if (new_value := reply.in_form(value)).value == value else reply
+            return new_value if (new_value := reply.with_fitted_value(value)).value == value else reply
         if reply.of_function:
             return reply.with_value(value)
         # They describe the body that is gone.

@@ -32,4 +32,4 @@ class StdoutNoise(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.after_line(LINES[self.how])
+        return reply.with_leading_line(LINES[self.how])

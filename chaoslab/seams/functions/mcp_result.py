@@ -45,7 +45,7 @@ class ToolResult(Returned):
     def native_result(self) -> Any:
         return self.__dict__["data"]
 
-    def after_line(self, line: str) -> ToolResult:
+    def with_leading_line(self, line: str) -> ToolResult:
         return self.from_data(LaterResult(self.__dict__["data"], line), self.__dict__["schema"])
 
     @property
@@ -55,7 +55,7 @@ class ToolResult(Returned):
     def with_value(self, value: Any) -> ToolResult:
         return self.from_data(mcp.replace_result_value(self.__dict__["data"], value), self.__dict__["schema"])
 
-    def in_form(self, value: Any) -> ToolResult:
+    def with_fitted_value(self, value: Any) -> ToolResult:
         fitted = mcp.fit_value_to_schema(value, self.value, self.__dict__["schema"])
         return self if fitted == self.value else self.with_value(fitted)
 
