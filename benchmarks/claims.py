@@ -92,12 +92,12 @@ def fallen(base: float, new: float) -> Callable[[random.Random], tuple[float, fl
 
 def compared(dice: random.Random, case: Case) -> Comparison:
     shares = [case.shares(dice) for _ in range(case.prompts)]
-    found = Comparison(ALPHA, period=case.prompts)
+    found = Comparison(ALPHA, round_size=case.prompts)
     for number in range(case.pairs - case.pairs % case.prompts):
         prompt = number % case.prompts
         base, new = case.base(dice, shares[prompt][0]), case.new(dice, shares[prompt][1])
         found.add(Pair(number + 1, base, new, str(prompt)))
-        if found.decided:
+        if found.is_decided:
             break
     return found
 
@@ -296,7 +296,7 @@ def of_map() -> Iterator[Row]:
             for site in part.fully_tried_calls:
                 calls += 1
                 truth = any(failed[injection.name + str(row)] for row, injection, _ in tried
-                            if row.site == site and (part.has_tried_lasting_faults or not row.lasts))  # fmt: skip
+                            if row.site == site and (part.has_lasting_trials or not row.lasts))  # fmt: skip
                 wrong += (site in part.single_points_of_failure) != truth
     of = f"{AGENTS} agents of random rules"
     yield f"cells that brute force finds otherwise, of {cells}, {of}", FUNCTION, "0", str(otherwise), not otherwise
@@ -380,7 +380,7 @@ def _worse(dice: random.Random, kept: Sequence[Side]) -> bool:
     found = Comparison(ALPHA)
     for number, base in enumerate(kept, 1):
         found.add(Pair(number, base, clear(dice, 0.9), ""))
-        if found.decided:
+        if found.is_decided:
             break
     return found.verdict == WORSE
 
@@ -538,11 +538,11 @@ class DrawnTrials:
     """Both sides of a comparison, each of other trials out of a pool of real ones by prompt."""
 
     def __init__(self, dice: random.Random, pool: Sequence[Sequence[Side]]) -> None:
-        self.period = len(pool)
+        self.round_size = len(pool)
         self._left = [dice.sample(each, len(each)) for each in pool]
 
     def take(self, numbers: Sequence[int]) -> list[Side]:
-        return [self._left[(number - 1) % self.period].pop() for number in numbers]
+        return [self._left[(number - 1) % self.round_size].pop() for number in numbers]
 
     def explain_cause(self, _: int) -> str:
         return ""

@@ -107,7 +107,7 @@ def test_stories_are_held_of_the_trials_that_are_shown(made: Path, monkeypatch: 
     assert {record.trial for record in found.history} == {row.trial for row in found.rows}
     assert len(found.rows) == 2
     assert all(row.answer for row in found.rows)
-    assert "2 of these are shown" in found.more
+    assert "2 of these are shown" in found.hidden_trials_note
 
 
 def test_an_option_for_the_form_of_logs_is_refused_with_what_there_is_instead(typed: Typed) -> None:

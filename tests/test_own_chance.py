@@ -118,9 +118,9 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
 def test_a_run_says_whether_it_draws_its_own_chance() -> None:
     said = "own chance"
     drawing = lab.run_many(again_by_chance, "Pay.", tools=[pay], trials=2).report()
-    assert drawing.contents.facts[said] == "drawn"
+    assert drawing.contents.run_facts[said] == "drawn"
     calm = lab.run_many(steady, "How much?", reads=[get], trials=2).report()
-    assert calm.contents.facts[said] == "none"
+    assert calm.contents.run_facts[said] == "none"
     assert f"{said} none" in " ".join(str(calm).split())
 
 

@@ -164,7 +164,7 @@ def _compare_sides(options: argparse.Namespace, base: Any, new: Any, name: str) 
     limits = {
         "trials": options.trials, "alpha": options.alpha, "shrink": options.shrink, "open_max": options.open_max,
     }  # fmt: skip
-    with print_on_interrupt(lambda: so_far[0].describe_in_words()[0] if so_far else "no pair was tried"):
+    with print_on_interrupt(lambda: so_far[0].render_comparison_lines()[0] if so_far else "no pair was tried"):
         result = compare_sides(base, new, tell=print_progress, name=name, **limits)
     # An agent that does not read MODEL would be compared with itself.
     if options.model and not any(options.model in pair.new.models for pair in result.pairs):
@@ -211,7 +211,7 @@ def _print_comparison(comparison: Comparison, options: argparse.Namespace) -> in
     if options.json:
         print_json(name=comparison.name, **comparison.to_json_values())
     else:
-        print("\n".join(filter(None, [comparison.name, *comparison.describe_in_words()])))
+        print("\n".join(filter(None, [comparison.name, *comparison.render_comparison_lines()])))
     # Better and same are well; what was not shown is no failure.
     return {WORSE: FAILED, FEW: PROVES_NOTHING, OPEN: PROVES_NOTHING}.get(comparison.verdict, 0)
 

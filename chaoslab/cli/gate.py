@@ -82,7 +82,7 @@ def _parse_budget(text: str) -> int | float:
 @wrap_for_exit_code
 def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.baseline import Baseline
-    from chaoslab.scenarios.gating import ScenarioGate, make_gated_scenarios, repeat_on_fresh_seeds, run_gate
+    from chaoslab.scenarios.gating import ScenarioGate, make_gated_scenarios, recheck_worse_scenarios, run_gate
 
     for name in ("baseline", "markdown", "junit"):
         require_writable(f"--{name}", getattr(options, name))
@@ -116,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
     trials = TRIALS_MAX * len(chosen) if of_time else int(budget)
     with print_on_interrupt(lambda: result.summary_line):
         run_gate(result, trials=trials, seconds=budget if of_time else None, tell=print_progress)
-        repeat_on_fresh_seeds(result, baseline.revision, options.set, jobs=options.jobs)
+        recheck_worse_scenarios(result, baseline.revision, options.set, jobs=options.jobs)
     return _print_result(result, options)
 
 
@@ -229,7 +229,7 @@ def _print_result(result: ScenarioGate, options: argparse.Namespace) -> int:
         )
         return result.exit_code
     print(
-        "\n".join([result.summary_line, *result.describe_in_words()] if options.quiet else result.describe_in_words())
+        "\n".join([result.summary_line, *result.render_gate_lines()] if options.quiet else result.render_gate_lines())
     )
     # GitHub shows these as annotations; elsewhere they are noise.
     if read_variable("GITHUB_ACTIONS") == "true":

@@ -70,7 +70,7 @@ class FailureConfirmation:
                 len(baselines),
             )
             # Fewer trials than were asked for: the time of the search is over, and a further look would be as short.
-            if contrast.over or len(tried) < look or len(baselines) < look:
+            if contrast.needs_no_more_trials or len(tried) < look or len(baselines) < look:
                 break
         if not contrast.holds:  # it may be what happens by itself, now and then
             self._run_baselines(LOOKS[-1])

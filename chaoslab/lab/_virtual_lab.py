@@ -262,7 +262,7 @@ class Lab:
             plan=plan, network=world.network, log=self._logs["manager"], clock=system, targets=self._places
         )
         seam.plan = plan
-        seam.renew_lanes(lanes, spent_usd=spec.spent_usd)
+        seam.replace_lanes(lanes, spent_usd=spec.spent_usd)
         succeeded = session.progress.succeeded
 
         async def run_session() -> None:

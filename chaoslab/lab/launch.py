@@ -436,7 +436,7 @@ def _print_end_report(
     unwritten = _write_report(run, folder, code)
     if failed := max(unwritten, _draw_charts(run, folder) if drawn else 0):
         return code or failed
-    for step in _list_next_commands(run.history, contents, "latest" if latest else contents.quoted):
+    for step in _list_next_commands(run.history, contents, "latest" if latest else contents.shell_quoted_run):
         print(f"next    {step}")
     return code
 
@@ -446,7 +446,7 @@ def _list_next_commands(history: History, contents: Contents, run: str) -> Itera
     with some."""
     from chaoslab.core.events import FaultWitnessed, RunStarted
 
-    started, is_well = history.find_first_event(RunStarted), contents.worst is None
+    started, is_well = history.find_first_event(RunStarted), contents.worst_row is None
     is_of_lab = started is not None and "PROMPTS" in started.settings
     if any(history.find_events(FaultWitnessed)) or not is_well or not is_of_lab:
         yield f"{contents.program} show {run}" + (

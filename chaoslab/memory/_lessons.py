@@ -85,7 +85,7 @@ class Component:
             return True
         worse_tally = max((now, earlier), key=lambda tally: tally.bad / tally.tried)
         better_tally = earlier if worse_tally is now else now
-        return Contrast(worse_tally.bad, worse_tally.tried, better_tally.bad, better_tally.tried).p <= ALPHA
+        return Contrast(worse_tally.bad, worse_tally.tried, better_tally.bad, better_tally.tried).p_value <= ALPHA
 
 
 def find_dose_ranges(rows: Sequence[Experiment]) -> Iterator[tuple[str, DoseRange]]:

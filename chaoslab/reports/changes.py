@@ -37,7 +37,7 @@ def compare_run_pairs(
     notes = [text.rstrip(".") for text in describe_start_changes(then.report.started, now.report.started)]
     if unpaired := len(before) + len(after) - 2 * len(keys):
         notes.append(f"{format_count(unpaired, 'trial')} of one run alone, which count for nothing")
-    comparison = Comparison(alpha, notes=notes, open_max=open_max, period=max(len(keys), 1))  # looked at once
+    comparison = Comparison(alpha, notes=notes, open_max=open_max, round_size=max(len(keys), 1))  # looked at once
     for number, key in enumerate(keys, 1):
         base, new = _make_pair_side(then, before[key], load_story), _make_pair_side(now, after[key], load_story)
         comparison.add(Pair(number, base, new, key[0]))

@@ -11,7 +11,7 @@ from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.analysis.verdict.ledger import strip_varying_details
 from chaoslab.base.durations import format_duration, format_range
-from chaoslab.reports.text import shorten_distinctly
+from chaoslab.reports.text import shorten_names_distinctly
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ def _shorten_long_words(names: Sequence[str], width: int) -> dict[str, str]:
     # One word alone is cut at its end without being mistaken for another.
     if len(long_words) < 2:
         return {}
-    short = shorten_distinctly(long_words, min(room_by_name.values()))
+    short = shorten_names_distinctly(long_words, min(room_by_name.values()))
     return {name: re.sub(r"\S+", lambda word: short.get(word[0], word[0]), name) for name in room_by_name}
 
 

@@ -59,7 +59,7 @@ class RunLine:
     harmed: int | None = None
     revision: str = ""
 
-    def describe_in_words(self) -> str:
+    def render_run_text(self) -> str:
         """The run in lines of at most 80 columns."""
         head = f"{to_one_line(self.folder.name, NAME_WIDTH)} · {self.began:%Y-%m-%d %H:%M} UTC"
         if self.trouble:
@@ -106,7 +106,7 @@ class RunLine:
 
 def render_runs(logs: Path = places.LOGS) -> str:
     """The list of all runs in a folder, newest first, as text. Raises LookupError: there is none."""
-    return "\n".join(line.describe_in_words() for line in list_runs(logs)) + "\n"
+    return "\n".join(line.render_run_text() for line in list_runs(logs)) + "\n"
 
 
 def list_runs(logs: Path = places.LOGS) -> Iterator[RunLine]:

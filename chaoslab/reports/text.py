@@ -31,7 +31,7 @@ def _escape_character(sign: str) -> str:
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
-def shorten_distinctly(names: Sequence[str], length_max: int) -> dict[str, str]:
+def shorten_names_distinctly(names: Sequence[str], length_max: int) -> dict[str, str]:
     """Each name in at most `length_max` characters of one line. A long one is cut in its middle; names of one
     family, which would then look alike, are cut where they begin to differ."""
     # One more than its length: nothing is cut yet.

@@ -59,7 +59,7 @@ class _CachedSide:
             # A side's trials have numbers of their own: those up to `after` were used to find the ends.
             new_sides = self._side.produce_trials([missing_number + self._after for missing_number in missing])
             self.rows.update(zip(missing, new_sides, strict=True))
-        return KeptTrials(self.rows, self._side.period)
+        return KeptTrials(self.rows, self._side.round_size)
 
 
 def bisect_commits(
@@ -99,20 +99,20 @@ def bisect_commits(
     with opened(side_work, first) as well_side, opened(side_work, last) as bad_side:
         well_end, bad_end = _CachedSide(well_side), _CachedSide(bad_side)
         ends = Comparison(step_alpha, open_max=open_max)
-        while len(ends.pairs) < trials and not ends.decided:
+        while len(ends.pairs) < trials and not ends.is_decided:
             pair_max = min(trials, len(ends.pairs) + BATCH)
             run_next_pair_batch(
                 ends, well_end.run_trials_up_to(pair_max), bad_end.run_trials_up_to(pair_max), most=pair_max
             )
-        if ends.nothing:
-            raise ProvesNothing(f"{good} and {bad} prove nothing: {ends.nothing}")
+        if ends.proves_nothing_reason:
+            raise ProvesNothing(f"{good} and {bad} prove nothing: {ends.proves_nothing_reason}")
         worst_step = record_step(
-            last, WORSE if ends.verdict == WORSE else UNDECIDED, len(ends.pairs), ends.describe_in_words()[0]
+            last, WORSE if ends.verdict == WORSE else UNDECIDED, len(ends.pairs), ends.render_comparison_lines()[0]
         )
         if worst_step.verdict != WORSE:
             return Bisected((), tuple(steps))
         # Fresh trials of both ends: those up to here were stopped where they differed most, so they say too much.
-        after = len(ends.pairs) + -len(ends.pairs) % ends.period
+        after = len(ends.pairs) + -len(ends.pairs) % ends.round_size
         well_end, bad_end = _CachedSide(well_side, after), _CachedSide(bad_side, after)
         good_commits, skipped = [first], dict[str, TriedCommit]()
         while len(candidates_left := _list_commits_between(root, good_commits, worst_step.commit)) > 1:
@@ -155,17 +155,18 @@ def _judge_commit(
     while len(of_well.pairs) < trials:
         pair_max = min(trials, len(of_well.pairs) + BATCH)
         for comparison, end in ((of_well, well), (of_bad, bad)):
-            while len(comparison.pairs) < pair_max and not comparison.decided:
+            while len(comparison.pairs) < pair_max and not comparison.is_decided:
                 run_next_pair_batch(
                     comparison, end.run_trials_up_to(pair_max), new.run_trials_up_to(pair_max), most=pair_max
                 )
         if of_well.verdict == WORSE:
-            return WORSE, len(of_well.pairs), of_well.describe_in_words()[0]
+            return WORSE, len(of_well.pairs), of_well.render_comparison_lines()[0]
         if of_bad.verdict == BETTER:
-            return BETTER, len(of_bad.pairs), of_bad.describe_in_words()[0]
-        if of_bad.decided:  # it is worse than the bad end, and not shown to be worse than the good one
+            return BETTER, len(of_bad.pairs), of_bad.render_comparison_lines()[0]
+        if of_bad.is_decided:  # it is worse than the bad end, and not shown to be worse than the good one
             break
-    text = f"beside the good end {of_well.describe_in_words()[0]}; beside the bad end {of_bad.describe_in_words()[0]}"
+    good_text, bad_text = of_well.render_comparison_lines()[0], of_bad.render_comparison_lines()[0]
+    text = f"beside the good end {good_text}; beside the bad end {bad_text}"
     return UNDECIDED, len(of_well.pairs), text
 
 

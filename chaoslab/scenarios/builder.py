@@ -163,7 +163,7 @@ class ScenarioBuilder:
             builder = builder._set_key(key, _copy_plain(value))
         return builder
 
-    def within(self, file: str, folder: Path) -> Self:
+    def with_source_file(self, file: str, folder: Path) -> Self:
         """The same, as the scenario of a file whose modules are sought in this folder first."""
         return replace(self, file=file, folder=folder)
 

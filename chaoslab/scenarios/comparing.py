@@ -88,7 +88,7 @@ def run_next_pair_batch(comparison: Comparison, base: ComparisonSide, new: Compa
     """Tries one batch of pairs more. `most`: the pairs that there may be in all."""
     pair_count = len(comparison.pairs)
     if not pair_count:
-        comparison.period = new.period
+        comparison.round_size = new.round_size
     size = min(max(BATCH, pair_count), BATCH_MAX, most - pair_count)
     numbers = range(pair_count + 1, pair_count + size + 1)
     for number, base_trial, new_trial in zip(
@@ -96,7 +96,7 @@ def run_next_pair_batch(comparison: Comparison, base: ComparisonSide, new: Compa
     ):
         comparison.add(Pair(number, base_trial, new_trial, base_trial.prompt))
         # Evidence that may be looked at after each pair: the rest of the batch would only cost time.
-        if comparison.decided:
+        if comparison.is_decided:
             return
 
 
@@ -115,8 +115,8 @@ def compare_sides(
     that would not be whole. `shrink`: a cause of the first pairs that changed is looked for."""
     comparison = Comparison(alpha, name=name, open_max=open_max)
     # Rounds are whole, so that each prompt has as many pairs.
-    trials = max(trials - trials % new.period, new.period)
-    while len(comparison.pairs) < trials and not comparison.decided:
+    trials = max(trials - trials % new.round_size, new.round_size)
+    while len(comparison.pairs) < trials and not comparison.is_decided:
         run_next_pair_batch(comparison, base, new, most=trials)
         tell(comparison)
     for change, side in ((WORSE, new), (BETTER, base)):

@@ -373,7 +373,7 @@ def make_agent_scenario(dotted: str, prompt: str | None, changed: Sequence[str] 
         builder = builder.tools(*agent_tools.changes)
     if agent_tools.reads:
         builder = builder.reads(*agent_tools.reads)
-    return builder.within(dotted, Path()).check(changed=changed)
+    return builder.with_source_file(dotted, Path()).check(changed=changed)
 
 
 def make_command_scenario(
@@ -410,7 +410,7 @@ def make_command_scenario(
         builder = builder.upstream(name, url)
     # A fault may make it wait at several calls.
     builder = builder.set(timeout=wait_s, deadline=max(LEAST_S, WAITS * wait_s), proxy=proxy)
-    return builder.within("", Path()).check(changed=changed)
+    return builder.with_source_file("", Path()).check(changed=changed)
 
 
 def shrink_failing_trial(scenario: Scenario, number: int, *, seed: int | None = None) -> FoundFailure:

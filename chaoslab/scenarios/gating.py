@@ -59,8 +59,8 @@ class GatedScenario:
         """The place among scenarios that wait for trials, of which there may be so many: first those without any, last
         those that they could not decide, and else by the evidence for worse."""
         enough = len(self.found.pairs) >= LEAST
-        hopeless = enough and self.found.hopeless(min(budget_left, self.untried_count))
-        return not self.found.pairs, not hopeless, self.found.evidence(WORSE)
+        hopeless = enough and self.found.is_worse_unreachable(min(budget_left, self.untried_count))
+        return not self.found.pairs, not hopeless, self.found.compute_evidence(WORSE)
 
     @property
     def newly_harmed_trials(self) -> list[int]:
@@ -68,7 +68,7 @@ class GatedScenario:
         return [pair.number for pair in self.found.pairs if pair.harm_change == WORSE]
 
     @property
-    def open_run(self) -> list[Pair]:
+    def open_pairs(self) -> list[Pair]:
         """The pairs of which it is not known on a side if they are well."""
         return [pair for pair in self.found.pairs if None in pair.get_values_on_both_sides("well")]
 
@@ -121,7 +121,7 @@ class ScenarioGate:
         """The ruling in one line."""
         pairs = sum(len(gated.found.pairs) for gated in self.scenarios)
         if not self.exit_code:
-            open_ = sum(len(gated.open_run) for gated in self.scenarios)
+            open_ = sum(len(gated.open_pairs) for gated in self.scenarios)
             suffix = f", of which {open_} {'is' if open_ == 1 else 'are'} open" if open_ else ""
             seemed = [gated.scenario.name for gated in self.scenarios if gated.repeated is not None]
             suffix += f"; worse at first, and not on fresh seeds: {', '.join(seemed)}" if seemed else ""
@@ -138,18 +138,19 @@ class ScenarioGate:
             findings = [f"{gated.scenario.name}: {gated.undecided_reason}" for gated in self.undecided_scenarios]
         return f"gate {'FAILED' if self.has_failed else 'proves nothing'}: {'; '.join(findings)}"
 
-    def describe_in_words(self) -> list[str]:
+    def render_gate_lines(self) -> list[str]:
         """The gate in lines."""
         lines = []
         for gated in self.scenarios:
             lines += [
                 gated.scenario.name,
-                *gated.found.describe_in_words(),
+                *gated.found.render_comparison_lines(),
                 *(f"  see {command}" for command in gated.rerun_commands),
             ]
             if gated.repeated is not None:
                 lines += [
-                    f"  {text}" for text in (f"rechecked: {gated.repeated.name}", *gated.repeated.describe_in_words(1))
+                    f"  {text}"
+                    for text in (f"rechecked: {gated.repeated.name}", *gated.repeated.render_comparison_lines(1))
                 ]
             elif gated.alone:
                 lines.append(f"  not rechecked on fresh seeds, so one verdict decides: {gated.alone}")
@@ -189,7 +190,7 @@ def run_gate(
     began_s, remaining = system.monotonic(), trials
     while remaining > 0:
         took_s = system.monotonic() - began_s
-        undecided = [gated for gated in scenario_gate.scenarios if gated.untried_count and not gated.found.decided
+        undecided = [gated for gated in scenario_gate.scenarios if gated.untried_count and not gated.found.is_decided
                  and len(gated.newly_harmed_trials) <= scenario_gate.harm_budget]  # fmt: skip
         if not undecided or (seconds is not None and took_s >= seconds):
             break
@@ -206,7 +207,7 @@ def run_gate(
         tell(gated)
 
 
-def repeat_on_fresh_seeds(
+def recheck_worse_scenarios(
     scenario_gate: ScenarioGate, base: str, changed: Sequence[str] = (), *, jobs: int = 1
 ) -> None:
     """Compares each scenario that seems to be worse once more, both sides on fresh seeds: a baseline is drawn once, and
@@ -255,10 +256,10 @@ def build_junit_cases(scenario_gate: ScenarioGate) -> list[Case]:
             else RulingState.PASSED
         )
         properties = {
-            "pairs": len(gated.found.pairs), "worse": gated.found.count(WORSE), "open": len(gated.open_run),
-            "new_harm": len(gated.newly_harmed_trials),
+            "pairs": len(gated.found.pairs), "worse": gated.found.count_changed_pairs(WORSE),
+            "open": len(gated.open_pairs), "new_harm": len(gated.newly_harmed_trials),
         }  # fmt: skip
-        text = "\n".join(gated.comparison.describe_in_words())
+        text = "\n".join(gated.comparison.render_comparison_lines())
         message = f"new harm in trials {gated.newly_harmed_trials[:SHOWN]}\n{text}" if harmed else text
         group = (gated.scenario.file, gated.scenario.name)
         case_list.append(Case(group, "chaoslab gate", *group, gated.took_s, state, message, properties))
@@ -272,37 +273,43 @@ def render_markdown(scenario_gate: ScenarioGate) -> str:
     lines = [f"## {mark} {scenario_gate.summary_line}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for gated in scenario_gate.scenarios:
         ruling = gated.comparison
-        figure_cells = [describe_figure(ruling.figures[name]).partition(" pairs")[0].removeprefix(figure_words).strip()
-                if ruling.figures[name].stated else "not stated" for name, figure_words in FIGURES.items()]  # fmt: skip
+        figure_cells = [
+            describe_figure(ruling.figures[name]).partition(" pairs")[0].removeprefix(figure_words).strip()
+            if ruling.figures[name].has_known_trials
+            else "not stated"
+            for name, figure_words in FIGURES.items()
+        ]
         cells = [
             format_code(gated.scenario.name),
             ruling.verdict,
             str(len(ruling.pairs)),
             *figure_cells,
-            str(len(gated.open_run)),
+            str(len(gated.open_pairs)),
             str(len(gated.newly_harmed_trials)),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *(f"- {format_code(gated.scenario.name)}: {describe_figure(figure)}"
-                    for gated in scenario_gate.scenarios for figure in gated.found.stated)]  # fmt: skip
+                    for gated in scenario_gate.scenarios for figure in gated.found.stated_figures)]  # fmt: skip
     for gated in scenario_gate.scenarios:
         if gated.repeated or gated.alone:
             reasons = (
-                [gated.comparison.name, *gated.comparison.describe_in_words()[:1]] if gated.repeated else [gated.alone]
+                [gated.comparison.name, *gated.comparison.render_comparison_lines()[:1]]
+                if gated.repeated
+                else [gated.alone]
             )
             asked_text = "rechecked" if gated.repeated else "not rechecked"
             lines.append(f"- {format_code(gated.scenario.name)}, {asked_text}: {'; '.join(reasons)}")
     lines += [f"- {note}" for note in scenario_gate.notes]
     for gated in scenario_gate.scenarios:
         worse = [pair for pair in gated.found.pairs if WORSE in (pair.change_kind, pair.harm_change)]
-        if worse or gated.open_run:
+        if worse or gated.open_pairs:
             lines += ["", f"### {format_code(gated.scenario.name)}"]
         if worse:
             lines += ["", *_render_pairs(gated, worse)]
-        if gated.open_run:
-            suffix = ", those above included" if any(pair in worse for pair in gated.open_run) else ""
-            lines += ["", f"{len(gated.open_run)} of {len(gated.found.pairs)} pairs are open{suffix}:", ""]
-            lines += _render_pairs(gated, [pair for pair in gated.open_run if pair not in worse])
+        if gated.open_pairs:
+            suffix = ", those above included" if any(pair in worse for pair in gated.open_pairs) else ""
+            lines += ["", f"{len(gated.open_pairs)} of {len(gated.found.pairs)} pairs are open{suffix}:", ""]
+            lines += _render_pairs(gated, [pair for pair in gated.open_pairs if pair not in worse])
     return "\n".join(lines) + "\n"
 
 
@@ -319,17 +326,17 @@ def _render_pairs(gated: GatedScenario, pairs: list[Pair]) -> Iterator[str]:
 
 def render_workflow_commands(scenario_gate: ScenarioGate) -> list[str]:
     """The gate as commands of a GitHub workflow, one for each scenario that did not pass, and for each note."""
-    commands = [f"::warning title=chaoslab gate::{_escape_command(note)}" for note in scenario_gate.notes]
+    commands = [f"::warning title=chaoslab gate::{_escape_workflow_command(note)}" for note in scenario_gate.notes]
     for case in build_junit_cases(scenario_gate):
         if case.state is not RulingState.PASSED:
             kind = "error" if case.state is RulingState.FAILED else "warning"
-            title = _escape_command(f"chaoslab gate, {case.name}", ",:")
-            location = f"file={_escape_command(case.classname, ',:')},title={title}"
-            commands.append(f"::{kind} {location}::{_escape_command(case.told.partition(chr(10))[0])}")
+            title = _escape_workflow_command(f"chaoslab gate, {case.name}", ",:")
+            location = f"file={_escape_workflow_command(case.classname, ',:')},title={title}"
+            commands.append(f"::{kind} {location}::{_escape_workflow_command(case.told.partition(chr(10))[0])}")
     return commands
 
 
-def _escape_command(text: str, further_signs: str = "") -> str:
+def _escape_workflow_command(text: str, further_signs: str = "") -> str:
     # As GitHub's runner takes them: % first, or the escapes would be escaped.
     for sign in "%\r\n" + further_signs:
         text = text.replace(sign, f"%{ord(sign):02X}")

@@ -52,7 +52,7 @@ def load_python_scenarios(source: str, *, changed: Sequence[str] = ()) -> "list[
         return [
             builder
             for unique_builder in unique_builders
-            for builder in unique_builder.within(source, folder).check(changed=changed)
+            for builder in unique_builder.with_source_file(source, folder).check(changed=changed)
         ]
 
 

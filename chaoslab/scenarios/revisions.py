@@ -46,25 +46,25 @@ class ChildSide:
     _unread: int = field(default=0, init=False)
 
     @cached_property
-    def period(self) -> int:
+    def round_size(self) -> int:
         return int(self._read_json())  # the first line that the child prints
 
     def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
-        assert self.period
+        assert self.round_size
         self._send_json([*numbers])
         self._unread = len(numbers)
-        return self._iterate_sides()  # read as it is asked for, so that the other side's process works meanwhile
+        return self._iterate_child_trials()  # read as it is asked for, so that the other side's process works meanwhile
 
     def explain_cause(self, number: int) -> str:
         # The child answers in order: its first line is the period.
-        assert self.period
+        assert self.round_size
         # What is still to come of the last round is read first, or it would be taken for the answer.
-        for _ in self._iterate_sides():
+        for _ in self._iterate_child_trials():
             pass
         self._send_json(number)
         return str(self._read_json())
 
-    def _iterate_sides(self) -> Iterator[Side]:
+    def _iterate_child_trials(self) -> Iterator[Side]:
         while self._unread:
             row = self._read_json()
             self._unread -= 1

@@ -19,7 +19,7 @@ from chaoslab.scenarios.scenario import Scenario
 from chaoslab.scenarios.sides import ComparisonSide, ScenarioSide, SeveralSides
 
 
-def main() -> int:
+def serve_trials() -> int:
     with _open_line_streams() as (asking, telling):
         return _serve_trial_requests(asking, telling)
 
@@ -60,7 +60,7 @@ def _serve_trial_requests(asking: IO[str], telling: IO[str]) -> int:
             for scenario in matches
         ]
         side = sides[0] if len(sides) == 1 else SeveralSides(sides)
-        write_json_line(side.period)
+        write_json_line(side.round_size)
         while text := asking.readline():
             command = json.loads(text)
             if isinstance(command, int):
@@ -93,4 +93,4 @@ def _check_module_origins(scenario: Scenario, root: str) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(serve_trials())

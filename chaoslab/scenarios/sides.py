@@ -24,10 +24,10 @@ PROMPT = 300
 
 
 class ComparisonSide(Protocol):
-    """One side of a comparison. `period`: the trials of a round, in which each of its prompts is asked."""
+    """One side of a comparison. `round_size`: the trials of a round, in which each of its prompts is asked."""
 
     @property
-    def period(self) -> int: ...
+    def round_size(self) -> int: ...
 
     def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
         """The trials with these numbers, from 1, in order."""
@@ -44,7 +44,7 @@ class ScenarioSide:
     seed: int | None = None
     jobs: int = 1
     # Each of a scenario's own trials asks the same, so a round is one.
-    period = 1
+    round_size = 1
 
     def produce_trials(self, numbers: Sequence[int]) -> list[Side]:
         rulings = run_scenario(self.scenario, only=numbers, seed=self.seed, jobs=self.jobs, apart=True)
@@ -64,7 +64,7 @@ class AgentSide:
     asked: RunArguments
     rules: TrialRules
     jobs: int = 1
-    period = 1
+    round_size = 1
 
     def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
         numbered_trials = zip(numbers, self._run_trials(numbers), strict=True)
@@ -91,7 +91,7 @@ class SeveralSides:
     parts: Sequence[ComparisonSide]
 
     @property
-    def period(self) -> int:
+    def round_size(self) -> int:
         return len(self.parts)
 
     def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
@@ -113,7 +113,7 @@ class KeptTrials:
     """Trials that were kept, by number."""
 
     rows: Mapping[int, Side]
-    period: int = 1
+    round_size: int = 1
 
     def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
         return [self.rows[number] for number in numbers]

@@ -42,7 +42,7 @@ def render_result(result: Result, *, trial: int | None = None, given: Sequence[s
         f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{interval_text}; "
         f"{result.met} met a fault"
     )
-    open_as = count_open_trials(result)
+    open_as = count_open_trials_by_outcome(result)
     kinds = ", ".join(f"{count} {name}" for name, count in open_as.items())
     lines = [head + (f"; {result.trial_counts.open} open ({kinds})" if open_as else "")]
     if state is RulingState.INVALID:
@@ -60,7 +60,7 @@ def render_result(result: Result, *, trial: int | None = None, given: Sequence[s
     return "\n".join(lines)
 
 
-def count_open_trials(result: Result) -> dict[str, int]:
+def count_open_trials_by_outcome(result: Result) -> dict[str, int]:
     """The open trials by outcome, the most frequent first."""
     rulings = [ruling for ruling in result.rulings if ruling.state is RulingState.INVALID]
     kinds = ("held back" if open_ruling.held else str(open_ruling.trial.verdict.outcome) for open_ruling in rulings)
@@ -169,7 +169,7 @@ def result_to_json(result: Result, options: Sequence[str] = ()) -> dict[str, Any
         "passed": result.trial_counts.well,
         "failed": result.trial_counts.bad,
         "open": result.trial_counts.open,
-        "open_as": count_open_trials(result),
+        "open_as": count_open_trials_by_outcome(result),
         "met_a_fault": result.met,
         "hit_nothing": result.idle.describe_idle_injections(),
         "slo": [

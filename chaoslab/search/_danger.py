@@ -20,7 +20,7 @@ class Danger(IntEnum):
 
 
 @cache
-def unnoticeable(fault: str) -> bool:
+def is_unnoticeable_fault(fault: str) -> bool:
     """True if nobody could tell it from the right exchange: its reply is whole and of the right form, or it is an
     oddity of the model."""
     cls = load_fault(fault)
@@ -32,7 +32,7 @@ def unnoticeable(fault: str) -> bool:
 @cache
 def _rank_danger(fault: str) -> Danger:
     cls = load_fault(fault)
-    if unnoticeable(fault):
+    if is_unnoticeable_fault(fault):
         return Danger.UNNOTICEABLE
     if get_trait(cls, "of_effect") or get_trait(cls, "unanswered"):
         return Danger.UNCLEAR

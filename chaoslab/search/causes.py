@@ -52,11 +52,11 @@ def describe_variation(variation: Variation) -> str:
     for injection in variation.injections:
         by_fault.setdefault(_describe_fault(injection), []).append(_describe_place(injection))
     texts = [f"{fault} {' and '.join(places)}" for fault, places in by_fault.items()]
-    texts += describe_orders(variation.order or ())
+    texts += describe_call_orders(variation.order or ())
     return " and ".join(texts) or "no fault at all"
 
 
-def describe_orders(order: Order) -> Iterable[str]:
+def describe_call_orders(order: Order) -> Iterable[str]:
     """Each order in words."""
     return [f"the order {', '.join(names)}" for _, names in order]
 

@@ -14,7 +14,7 @@ PROMPT, PROMPTS = 60, 12
 class Comparison(ComparedPairs):
     """The comparison of two sides; prints as lines."""
 
-    def describe_in_words(self, most: int = 5) -> list[str]:
+    def render_comparison_lines(self, most: int = 5) -> list[str]:
         """The comparison in lines. `most`: the most pairs that are named as worse, as better and as open."""
         parts = (
             _describe_verdict(self),
@@ -31,20 +31,23 @@ class Comparison(ComparedPairs):
         """The reason why it is open, with the numbers; empty if it is not."""
         if self.verdict != OPEN:
             return ""
-        if self.nothing or not self.stated:
-            return self.nothing or "nothing is known of any pair"
-        reasons = [f"{figure.shares.open} of {len(self.pairs)} pairs are open ({figure.words})" for figure in self.open]
+        if self.proves_nothing_reason or not self.stated_figures:
+            return self.proves_nothing_reason or "nothing is known of any pair"
+        reasons = [
+            f"{figure.shares.open} of {len(self.pairs)} pairs are open ({figure.figure_label})"
+            for figure in self.figures_too_open
+        ]
         return f"{'; '.join(reasons)}, and {self.open_max:.0%} may be"
 
     def to_json_values(self) -> dict[str, Any]:
         """The comparison as JSON values."""
         return {
             "verdict": self.verdict, "alpha": self.alpha, "open_max": self.open_max, "pairs": len(self.pairs),
-            "why_open": self.open_reason, "worse": self.count(WORSE), "better": self.count(BETTER),
-            "open": self.count(OPEN),
-            "figures": {item.name: figure_to_json(item) for item in self.stated},
-            "outcomes": self.outcomes,
-            "harm": {"base": self.harmed[0], "new": self.harmed[1]},
+            "why_open": self.open_reason, "worse": self.count_changed_pairs(WORSE),
+            "better": self.count_changed_pairs(BETTER), "open": self.count_changed_pairs(OPEN),
+            "figures": {item.name: figure_to_json(item) for item in self.stated_figures},
+            "outcomes": self.side_counts_by_outcome,
+            "harm": {"base": self.harm_counts[0], "new": self.harm_counts[1]},
             "costs": {item.amount: {"base": item.base, "new": item.new} for item in self.costs},
             "notes": self.notes,
             "changed": [
@@ -56,7 +59,7 @@ class Comparison(ComparedPairs):
         }  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n".join(self.describe_in_words())
+        return "\n".join(self.render_comparison_lines())
 
     __repr__ = __str__
 
@@ -65,74 +68,85 @@ def figure_to_json(figure: ComparedFigure) -> dict[str, Any]:
     """A figure as JSON values."""
     interval = figure.interval
     return {
-        **figure.shares._asdict(), "worse": figure.count(WORSE), "better": figure.count(BETTER),
-        "change": figure.change, "interval": [interval.low, interval.high],
-        "evidence": {"worse": figure.evidence(WORSE), "better": figure.evidence(BETTER), "decides": 2 / figure.alpha},
-        "needed": figure.needed, "detectable": figure.detectable,
-        "prompts": [{"prompt": prompt, **shares._asdict()} for prompt, shares in figure.by_prompt.items()],
+        **figure.shares._asdict(), "worse": figure.count_changed_pairs(WORSE),
+        "better": figure.count_changed_pairs(BETTER),
+        "change": figure.mean_change, "interval": [interval.low, interval.high],
+        "evidence": {
+            "worse": figure.compute_evidence(WORSE), "better": figure.compute_evidence(BETTER),
+            "decides": 2 / figure.alpha,
+        },
+        "needed": figure.pairs_needed, "detectable": figure.detectable_change,
+        "prompts": [{"prompt": prompt, **shares._asdict()} for prompt, shares in figure.shares_by_prompt.items()],
     }  # fmt: skip
 
 
 def describe_figure(figure: ComparedFigure) -> str:
     """A figure in one line: both shares, the open pairs, and the change with its interval."""
     judged, open_, base, new = figure.shares
-    text = f"{figure.words} {base} → {new} of {judged} pairs" + (f", {open_} open" if open_ else "")
-    if figure.change is None:
+    text = f"{figure.figure_label} {base} → {new} of {judged} pairs" + (f", {open_} open" if open_ else "")
+    if figure.mean_change is None:
         return text
     low, high = figure.interval.low, figure.interval.high
-    within = "within" if not figure.open else "with the open ones within"
-    return f"{text}; change {figure.change:+.1%}, {within} {low:+.1%} to {high:+.1%}"
+    within = "within" if not figure.has_too_many_open else "with the open ones within"
+    return f"{text}; change {figure.mean_change:+.1%}, {within} {low:+.1%} to {high:+.1%}"
 
 
 def _describe_verdict(result: Comparison) -> Iterator[str]:
-    reason = result.open_reason or "; ".join(map(describe_figure, result.stated)) or "no pair was tried"
+    reason = result.open_reason or "; ".join(map(describe_figure, result.stated_figures)) or "no pair was tried"
     yield f"{result.verdict}: {reason}"
     if result.open_reason:
-        yield from map(describe_figure, result.stated)
-    if not result.stated:
+        yield from map(describe_figure, result.stated_figures)
+    if not result.stated_figures:
         return
-    evidence = [f"{figure.words}: {figure.evidence(WORSE):.3g} for worse, {figure.evidence(BETTER):.3g} for better"
-                for figure in result.stated]  # fmt: skip
-    scope = f", the mean over {result.prompts} prompts," if result.prompts > 1 else ""
+    evidence = [
+        f"{figure.figure_label}: {figure.compute_evidence(WORSE):.3g} for worse, "
+        f"{figure.compute_evidence(BETTER):.3g} for better"
+        for figure in result.stated_figures
+    ]
+    scope = f", the mean over {result.prompt_count} prompts," if result.prompt_count > 1 else ""
     yield (
-        f"{result.count(WORSE)} pairs got worse, {result.count(BETTER)} better, {result.count(OPEN)} open; evidence "
-        f"{'; '.join(evidence)} ({2 / result.alpha:g} decides)"
+        f"{result.count_changed_pairs(WORSE)} pairs got worse, {result.count_changed_pairs(BETTER)} better, "
+        f"{result.count_changed_pairs(OPEN)} open; evidence {'; '.join(evidence)} ({2 / result.alpha:g} decides)"
     )
     yield f"each change{scope} and its {1 - result.alpha:.0%} interval are valid at every look"
 
 
 def _describe_detectable_change(result: Comparison) -> Iterator[str]:
     if result.verdict == FEW:
-        prompts_needed = f"one prompt or {PROMPTS_LEAST}, and " if 1 < result.prompts < PROMPTS_LEAST else ""
+        prompts_needed = f"one prompt or {PROMPTS_LEAST}, and " if 1 < result.prompt_count < PROMPTS_LEAST else ""
         yield f"a verdict needs {prompts_needed}{LEAST} pairs; these are {len(result.pairs)}"
     if result.verdict in (WORSE, BETTER):
         return
-    for figure in result.stated:
+    for figure in result.stated_figures:
         judged = figure.shares.judged
-        if figure.needed:
-            statement = f"a fall as large as this is shown within {figure.needed} pairs"
-            yield f"{figure.words}: {statement} with a chance of {POWER}"
-        if (share := figure.detectable) is not None:
+        if figure.pairs_needed:
+            statement = f"a fall as large as this is shown within {figure.pairs_needed} pairs"
+            yield f"{figure.figure_label}: {statement} with a chance of {POWER}"
+        if (share := figure.detectable_change) is not None:
             statement = f"{judged} pairs would show {share:.1%} worse and none better"
-            yield f"{figure.words}: {statement}, with a chance of {POWER}"
+            yield f"{figure.figure_label}: {statement}, with a chance of {POWER}"
 
 
 def _list_prompt_lines(result: Comparison) -> Iterator[str]:
-    for figure in result.stated if result.prompts > 1 else ():
-        rows = sorted(figure.by_prompt.items(), key=lambda row: row[1].new - row[1].base)
+    for figure in result.stated_figures if result.prompt_count > 1 else ():
+        rows = sorted(figure.shares_by_prompt.items(), key=lambda row: row[1].new - row[1].base)
         for prompt, (judged, open_, base, new) in rows[:PROMPTS]:
             beside = f", {open_} open" if open_ else ""
-            yield f"  {to_one_line(prompt, PROMPT)!r}: {figure.words} {base} → {new} of {judged}{beside}"
+            yield f"  {to_one_line(prompt, PROMPT)!r}: {figure.figure_label} {base} → {new} of {judged}{beside}"
         if len(rows) > PROMPTS:
             yield f"  … and {len(rows) - PROMPTS} more prompts"
 
 
 def _list_change_lines(result: Comparison) -> Iterator[str]:
-    moved = [f"{name} {before} → {after}" for name, (before, after) in result.outcomes.items() if before != after]
+    moved = [
+        f"{name} {before} → {after}"
+        for name, (before, after) in result.side_counts_by_outcome.items()
+        if before != after
+    ]
     if moved:
         yield f"outcomes: {', '.join(moved)}"
-    if any(result.harmed):
-        yield f"harm: {result.harmed[0]} on the base, {result.harmed[1]} on the new side"
+    if any(result.harm_counts):
+        yield f"harm: {result.harm_counts[0]} on the base, {result.harm_counts[1]} on the new side"
     for cost in result.costs:
         if cost.base != cost.new:
             yield f"{cost.amount} a trial, median: {cost.base:.4g}{cost.unit} → {cost.new:.4g}{cost.unit}"

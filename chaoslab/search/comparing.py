@@ -75,11 +75,11 @@ class ComparedFigure:
         self._prompts.setdefault(cluster, Counter())[states] += 1
 
     @property
-    def words(self) -> str:
+    def figure_label(self) -> str:
         return FIGURES[self.name]
 
     @property
-    def stated(self) -> bool:
+    def has_known_trials(self) -> bool:
         """Something is known of it in a trial. If not, nothing was stated about it, and it is not compared."""
         return any(state is not None for states in self._all for state in states)
 
@@ -88,27 +88,27 @@ class ComparedFigure:
         return _compute_side_shares(self._all)
 
     @property
-    def by_prompt(self) -> dict[str, Shares]:
+    def shares_by_prompt(self) -> dict[str, Shares]:
         return {cluster: _compute_side_shares(states) for cluster, states in self._prompts.items()}
 
     @property
-    def open(self) -> bool:
+    def has_too_many_open(self) -> bool:
         """More pairs are open than may be beside those that decide."""
         return self.shares.open > self.open_max * self._all.total()
 
-    def count(self, change: str) -> int:
+    def count_changed_pairs(self, change: str) -> int:
         """The judged pairs that got worse or better."""
         return self._all[(True, False) if change == WORSE else (False, True)]
 
-    def shown(self, change: str) -> bool:
+    def is_change_shown(self, change: str) -> bool:
         """The change is shown to be worse, or better, whatever the open pairs are."""
         # After any round an e-value passes 2 / alpha with a chance of at most alpha / 2 (Ville), one direction's part.
-        if not self.stated or self.evidence(change) < 2 / self.alpha:
+        if not self.has_known_trials or self.compute_evidence(change) < 2 / self.alpha:
             return False
         spread = self._compute_spread_interval(self._choose_open_mode(change))
         return spread is None or (spread.high < 0 if change == WORSE else spread.low > 0)
 
-    def evidence(self, change: str) -> float:
+    def compute_evidence(self, change: str) -> float:
         """The e-value for worse or better, with the open pairs as they are counted."""
         counts = self._count_pairs_by_weight(self._choose_open_mode(change))
         if change == BETTER:
@@ -120,7 +120,7 @@ class ComparedFigure:
         return compute_change_evidence(counts)
 
     @property
-    def change(self) -> float | None:
+    def mean_change(self) -> float | None:
         """The mean over the prompts of the change of their judged pairs; None if none is judged."""
         means = self._compute_prompt_means(LEFT_OUT)
         return fmean(mean for mean, _, _ in means) if means else None
@@ -139,20 +139,20 @@ class ComparedFigure:
         return Interval(ends[0].low, ends[1].high)
 
     @property
-    def needed(self) -> int | None:
+    def pairs_needed(self) -> int | None:
         """The pairs in which a fall as large as the one seen would be shown with a chance of 0.9, if all prompts
         changed alike; None if none is seen, or a million would not do."""
         judged = self.shares.judged or 1
-        worse, better = self.count(WORSE) / judged, self.count(BETTER) / judged
+        worse, better = self.count_changed_pairs(WORSE) / judged, self.count_changed_pairs(BETTER) / judged
         return count_pairs_needed(worse, better, alpha=self.alpha / 2, least=POWER) if worse > better else None
 
     @property
-    def detectable(self) -> float | None:
+    def detectable_change(self) -> float | None:
         """The share of the judged pairs that become worse, with none better, that would have been shown with a chance
         of 0.9, if all prompts changed alike."""
         return min_detectable_change(self.shares.judged, alpha=self.alpha / 2, least=POWER)
 
-    def hopeless(self, pairs_left: int) -> bool:
+    def is_worse_unreachable(self, pairs_left: int) -> bool:
         """So many more pairs could not show it to be worse, even if all of them became so."""
         return (
             compute_change_evidence(
@@ -163,7 +163,7 @@ class ComparedFigure:
 
     def _choose_open_mode(self, change: str) -> str:
         """The way to count open pairs where it is asked if this is shown."""
-        return LEFT_OUT if not self.open else IN_FAVOUR if change == WORSE else AGAINST
+        return LEFT_OUT if not self.has_too_many_open else IN_FAVOUR if change == WORSE else AGAINST
 
     def _count_pairs_by_weight(self, mode: str) -> list[PairCounts]:
         """The pairs of all prompts, those of one weight together, so that each prompt counts as much as any other."""
@@ -223,14 +223,14 @@ def _iterate_changes(states: Counter[States], mode: str) -> Iterator[tuple[int, 
 @dataclass
 class ComparedPairs:
     """All pairs so far. `alpha`: the chance of a false "worse", and of a false "better", of both figures together.
-    `open_max`: the share of open pairs up to which the others decide. `period`: the pairs of a round, in which each
+    `open_max`: the share of open pairs up to which the others decide. `round_size`: the pairs of a round, in which each
     prompt is asked; only whole rounds count. `notes`: what else is to be known of it, one line each."""
 
     alpha: float = ALPHA
     notes: list[str] = field(default_factory=list)
     name: str = ""
     open_max: float = OPEN_MAX
-    period: int = 1
+    round_size: int = 1
     pairs: list[Pair] = field(default_factory=list, init=False)
     figures: dict[str, ComparedFigure] = field(init=False)
     exposure: FaultExposure = field(default_factory=FaultExposure, init=False)
@@ -250,36 +250,40 @@ class ComparedPairs:
         self.pairs.append(pair)
         for side in (pair.base, pair.new):
             self.exposure.add_trial(met=side.met, held=side.held)
-        if len(self.pairs) % self.period == 0:
-            for round_pair in self.pairs[-self.period :]:
+        if len(self.pairs) % self.round_size == 0:
+            for round_pair in self.pairs[-self.round_size :]:
                 for figure in self.figures.values():
                     figure.add(round_pair.get_values_on_both_sides(figure.name), round_pair.cluster)
 
     @property
-    def stated(self) -> list[ComparedFigure]:
+    def stated_figures(self) -> list[ComparedFigure]:
         """The figures of which something is known."""
-        return [figure for figure in self.figures.values() if figure.stated]
+        return [figure for figure in self.figures.values() if figure.has_known_trials]
 
     @property
-    def prompts(self) -> int:
+    def prompt_count(self) -> int:
         return len({pair.cluster for pair in self.pairs})
 
-    def count(self, change: str) -> int:
+    def count_changed_pairs(self, change: str) -> int:
         """The pairs that changed so."""
         return sum(pair.change_kind == change for pair in self.pairs)
 
-    def evidence(self, change: str) -> float:
+    def compute_evidence(self, change: str) -> float:
         """The most evidence of a figure that it is worse, or better."""
-        return max((figure.evidence(change) for figure in self.stated), default=1.0)
+        return max((figure.compute_evidence(change) for figure in self.stated_figures), default=1.0)
 
     @property
-    def open(self) -> list[ComparedFigure]:
+    def figures_too_open(self) -> list[ComparedFigure]:
         """The figures of which more pairs are open than may be. Each trial ended in some way, so that is one also where
         nothing is known of it; if nothing was stated about effects, nothing was asked about what is done."""
-        return [figure for figure in self.figures.values() if figure.open and (figure.stated or figure.name == "well")]
+        return [
+            figure
+            for figure in self.figures.values()
+            if figure.has_too_many_open and (figure.has_known_trials or figure.name == "well")
+        ]
 
     @property
-    def nothing(self) -> str:
+    def proves_nothing_reason(self) -> str:
         """The reason why all pairs together prove nothing, whatever they are; empty if they may."""
         return self.exposure.no_proof_reason
 
@@ -287,36 +291,38 @@ class ComparedPairs:
     def verdict(self) -> str:
         """worse: a figure is shown to be so. better: one is, and the other is neither worse nor open. Else open, no
         difference shown, or too few."""
-        if self.nothing:
+        if self.proves_nothing_reason:
             return OPEN
-        if any(figure.shown(WORSE) for figure in self.stated):
+        if any(figure.is_change_shown(WORSE) for figure in self.stated_figures):
             return WORSE
-        if any(figure.shown(BETTER) and self.open in ([], [figure]) for figure in self.stated):
+        if any(
+            figure.is_change_shown(BETTER) and self.figures_too_open in ([], [figure]) for figure in self.stated_figures
+        ):
             return BETTER
-        if len(self.pairs) < LEAST or (self.pairs and 1 < self.prompts < PROMPTS_LEAST):
+        if len(self.pairs) < LEAST or (self.pairs and 1 < self.prompt_count < PROMPTS_LEAST):
             return FEW
-        return OPEN if self.open or not self.stated else SAME
+        return OPEN if self.figures_too_open or not self.stated_figures else SAME
 
     @property
-    def decided(self) -> bool:
+    def is_decided(self) -> bool:
         """More pairs would not be looked at: one figure is worse, or all are better."""
-        if len(self.pairs) % self.period:
+        if len(self.pairs) % self.round_size:
             return False
-        return any(figure.shown(WORSE) for figure in self.stated) or (
-            bool(self.stated) and all(figure.shown(BETTER) for figure in self.stated)
+        return any(figure.is_change_shown(WORSE) for figure in self.stated_figures) or (
+            bool(self.stated_figures) and all(figure.is_change_shown(BETTER) for figure in self.stated_figures)
         )
 
-    def hopeless(self, pairs_left: int) -> bool:
+    def is_worse_unreachable(self, pairs_left: int) -> bool:
         """So many more pairs could not decide for worse, even if all of them got worse."""
-        return all(figure.hopeless(pairs_left) for figure in self.stated)
+        return all(figure.is_worse_unreachable(pairs_left) for figure in self.stated_figures)
 
     @property
-    def harmed(self) -> tuple[int, int]:
+    def harm_counts(self) -> tuple[int, int]:
         """The pairs with harm on the base, and on the new side."""
         return sum(pair.base.harm for pair in self.pairs), sum(pair.new.harm for pair in self.pairs)
 
     @property
-    def outcomes(self) -> dict[str, tuple[int, int]]:
+    def side_counts_by_outcome(self) -> dict[str, tuple[int, int]]:
         """By outcome: the trials of base and new side that ended so. A trial with harm counts as harm."""
         sides = [Counter("harm" if pair.harm else pair.outcome for pair in side)
                  for side in zip(*((pair.base, pair.new) for pair in self.pairs), strict=True)]  # fmt: skip

@@ -29,15 +29,15 @@ class Contrast:
             return self.failed == 1 and self.calm_failed == 0
         if not self.trials or not self.calm_trials:
             return False
-        return self.failed > 0 and self.p <= ALPHA
+        return self.failed > 0 and self.p_value <= ALPHA
 
     @property
-    def over(self) -> bool:
+    def needs_no_more_trials(self) -> bool:
         """True if more trials are of no use: it holds, or the failure was not seen again, or there were enough."""
         return self.holds or not self.failed or self.trials >= LOOKS[-1]
 
     @property
-    def p(self) -> float:
+    def p_value(self) -> float:
         """The chance that so many of the failures, or more, fall on the trials with the faults."""
         failed, trials = self.failed + self.calm_failed, self.trials + self.calm_trials
         ways = (

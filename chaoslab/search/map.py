@@ -175,7 +175,7 @@ class Map:
         return {name: counts[name] for name in ORDER if counts[name]}
 
     @cached_property
-    def coverage_by_fault_count(self) -> list[OrderTried]:
+    def coverage_by_order(self) -> list[OrderTried]:
         """The part that was tried, by the number of faults: single ones, those that last, those at calls that others
         bring up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
         pairs = [
@@ -210,13 +210,13 @@ class Map:
         )
 
     @property
-    def higher_order_summary(self) -> str:
+    def higher_order_text(self) -> str:
         """The trials with more faults than two, in words."""
         count = sum(len(tried.variation.injections) > 2 and tried.by != "born" for tried in self.known.tried.values())
         return f"{count} plans of three faults or more, not all" if count else "higher orders not tried"
 
     @property
-    def has_tried_lasting_faults(self) -> bool:
+    def has_lasting_trials(self) -> bool:
         """A fault that lasts was tried."""
         return any(tried.by == "lasting" for tried in self.known.tried.values())
 
@@ -225,7 +225,7 @@ class Map:
         """The calls without faults at which every fault was tried, those that last too if any was, or one failed."""
         # One failure tells that a call is a single point of failure; that it is none, only all cells together tell.
         points = {*self.single_points_of_failure}
-        lasting_rows = self._lasting_rows if self.has_tried_lasting_faults else []
+        lasting_rows = self._lasting_rows if self.has_lasting_trials else []
         return [
             site for site in self.known.calm.attempt_sites
             if site in points or all(
@@ -250,7 +250,7 @@ class Map:
             if (tried := self.cell(row, probe.label)) is not None:
                 yield row, probe, tried
 
-    def describe_in_words(self) -> str:
+    def render_map_text(self) -> str:
         """The map in words."""
         calls, complete = len(self.known.calm.attempt_sites), len(self.fully_tried_calls)
         tried = [tried for _, _, tried in self.cells if tried is not None]
@@ -261,14 +261,12 @@ class Map:
         text += f"{sum(trial.tried for trial in self._coverage_by_row_part)} of {of} cells tried"
         text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
         text += f"{len(points)} of {complete} call{'s' if complete != 1 else ''} tried with every fault"
-        text += ("" if self.has_tried_lasting_faults else " that hits once") + (
-            f" (of {calls})" if complete < calls else ""
-        )
+        text += ("" if self.has_lasting_trials else " that hits once") + (f" (of {calls})" if complete < calls else "")
         text += f" {'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
         return text + (f": {', '.join(map(str, points))}." if points else ".")
 
     def __str__(self) -> str:
-        return self.describe_in_words()
+        return self.render_map_text()
 
     __repr__ = __str__
 
@@ -287,7 +285,7 @@ class Map:
             ],
             "untried": [vars(entry) for entry in self.untried],
             "tried_by": self.trial_counts_by_strategy,
-            "by_order": [vars(entry) for entry in self.coverage_by_fault_count],
+            "by_order": [vars(entry) for entry in self.coverage_by_order],
         }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from chaoslab.core.events import Effect
 from chaoslab.core.fault import get_trait, load_fault
 from chaoslab.core.plan import Injection
 from chaoslab.record.history import History
-from chaoslab.search._danger import rank_fault_dangers, unnoticeable
+from chaoslab.search._danger import is_unnoticeable_fault, rank_fault_dangers
 from chaoslab.search._seen_kinds import UNUSABLE
 from chaoslab.search.variation import Made, Root, TriedVariation, Variation, get_injection_site, is_lasting_injection
 
@@ -113,7 +113,7 @@ def find_root_cause(
     last = hits[-1] if hits else None
     aimed_at = variation.injections[-1].targets[0] if variation.injections else ""
     operation, line = (_get_operation_name(last.made), last.made.line) if last is not None else (aimed_at, "")
-    unnoticed = any(unnoticeable(hit.fault) for hit in hits)
+    unnoticed = any(is_unnoticeable_fault(hit.fault) for hit in hits)
     if any(get_trait(load_fault(hit.fault), "of_agent") for hit in hits):
         finding, root = _find_finding_of_kind(verdict, AGAIN), Root("", operation, line)
         return (
@@ -125,7 +125,9 @@ def find_root_cause(
         if (repeat := _find_finding_of_kind(verdict, AGAIN)) is not None:
             if any(get_trait(load_fault(hit.fault), "redelivers") for hit in hits):
                 return _find_root_at_effect("delivered twice", repeat, calls, history, Root("", operation, line))
-            if hits and all(unnoticeable(hit.fault) and get_trait(load_fault(hit.fault), "of_model") for hit in hits):
+            if hits and all(
+                is_unnoticeable_fault(hit.fault) and get_trait(load_fault(hit.fault), "of_model") for hit in hits
+            ):
                 return Root(UNNOTICED)
             return _find_root_at_effect(
                 "repeats" if hits else "order", repeat, calls, history, Root("", operation, line)

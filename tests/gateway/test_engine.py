@@ -574,7 +574,7 @@ async def test_an_answer_has_the_fields_of_its_own_hop_and_each_once(
     ("ends", "how", "waits"),
     [
         ("", "timed_out", [7.0]),
-        ("abandon_oldest_exchange", "timed_out", []),
+        ("end_exchange_as_hang_up", "timed_out", []),
         ("handle_disconnect", "timed_out", []),
         ("", "reset", []),
     ],

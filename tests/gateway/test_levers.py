@@ -194,7 +194,7 @@ def test_a_host_is_its_route_or_passes_or_is_refused(
     }  # fmt: skip
     gateway: Any = SimpleNamespace(
         routes=routes, address="http://127.0.0.1:7001", addresses={"x": "http://127.0.0.1:7002"},
-        report_loop=lambda name: f"{name} leads back", warn_once=lambda words, **_: told.append(words),
+        warn_of_routing_loop=lambda name: f"{name} leads back", warn_once=lambda words, **_: told.append(words),
     )  # fmt: skip
     listener: Any = SimpleNamespace(getsockname=lambda: ("127.0.0.1", 7000))
     proxy = ForwardProxy(gateway, listener, "pass" if passes else "refuse")

@@ -293,13 +293,15 @@ def test_reports_count_it_apart_and_only_if_there_is_one() -> None:
     report, contents = RunReport.from_history(trial.history), Contents.from_source(trial.history, where="here")
     assert "0 failed; 1 given up by the agent; 0 were" in " ".join(summary(report).split())
     assert "given up" not in summary(calm.history)
-    (part,) = [part for part in contents.parts if part.title == "Retries and calls"]
-    assert "; 1 given up by the agent; " in part.lines[0]
+    (part,) = [part for part in contents.report_sections if part.title == "Retries and calls"]
+    assert "; 1 given up by the agent; " in part.figure_sentences[0]
     (part,) = [
-        part for part in Contents.from_source(calm.history, where="here").parts if part.title == "Retries and calls"
+        part
+        for part in Contents.from_source(calm.history, where="here").report_sections
+        if part.title == "Retries and calls"
     ]
-    assert part.lines
-    assert "given up" not in str(part.lines)
+    assert part.figure_sentences
+    assert "given up" not in str(part.figure_sentences)
     assert [(row.calls, row.failed, row.retries) for row in contents.rows] == [(2, 0, 0)]
     marks = [event[4] for event in build_timelines(contents)["trials"][0]["events"]]
     assert 1 not in marks  # the tone of what is bad

@@ -51,15 +51,15 @@ def test_a_run_of_honest_answers_is_called_degraded_and_not_bad(tmp_path: Path) 
     found = Contents.from_source(ran(tmp_path, lab.inject("server_error", "price")), where="logs/run")
     assert found.headline.said == "1 of 1 judged trial was degraded, and said so"
     assert summary(found.report).startswith("1 of 1 judged trial was degraded, and said so.\n")
-    assert found.worst is not None
+    assert found.worst_row is not None
     (page,) = formats.render_files("markdown", found).values()
-    assert f"- worst: **p1.r1 degraded**: `{found.worst.why}` `chaoslab show logs/run --trial p1.r1`" in page
+    assert f"- worst: **p1.r1 degraded**: `{found.worst_row.why}` `chaoslab show logs/run --trial p1.r1`" in page
 
 
 def test_a_run_that_was_interrupted_is_no_good_one(tmp_path: Path) -> None:
     history = ran(tmp_path, lab.inject("latency", "price", delay_s=0.1))
     whole = Contents.from_source(history, where="logs/run")
-    assert (whole.headline.said, whole.headline.tone, whole.worst) == (
+    assert (whole.headline.said, whole.headline.tone, whole.worst_row) == (
         "All of 1 judged trial ended well",
         Tone.GOOD,
         None,
@@ -141,9 +141,9 @@ def test_a_figure_without_data_is_no_0(tmp_path: Path) -> None:
             says=SAYS,
         )
     )
-    (part,) = [each for each in Contents.from_source(History.read(tmp_path / "latest"), where="x").parts
+    (part,) = [each for each in Contents.from_source(History.read(tmp_path / "latest"), where="x").report_sections
                if each.title == "Reliability"]  # fmt: skip
-    assert "Mean time between bad trials: no data, since they took no time." in part.lines
+    assert "Mean time between bad trials: no data, since they took no time." in part.figure_sentences
     assert [row[1] for row in part.tables[0].cell_texts] == ["0.8", "0.4", "0.08", "0.008"]
 
 

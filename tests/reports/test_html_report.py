@@ -213,7 +213,9 @@ def test_of_the_faults_that_a_plan_names_those_have_a_row_that_were_scheduled_mo
     report = Contents.from_source(stated(history, plan={"seed": 1, "injections": [level]}), where="logs/run")
     met = {fault: sum(cell.attempts for cell in cells) for fault, cells in report.matrix.rows.items()}
     assert [*met.values()] == sorted(met.values(), reverse=True)
-    assert {fault for fault, n in met.items() if n} == {*report.matrix.scheduled} == ({*FAULTS} if chance else set())
+    assert (
+        {fault for fault, n in met.items() if n} == {*report.matrix.scheduled_rows} == ({*FAULTS} if chance else set())
+    )
     never = "bandwidth, stale" if chance else "bandwidth, stale, timeout"
     assert f"Planned and never scheduled: {never}." in formats.render_files(formats.HTML, report)[FILE]
     assert f"Planned and never scheduled: `{never}`." in formats.render_files("markdown", report)["report.md"]

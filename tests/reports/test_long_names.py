@@ -9,7 +9,7 @@ import chaoslab as lab
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.text import shorten_distinctly
+from chaoslab.reports.text import shorten_names_distinctly
 from tests.reports.browser import browse
 from tests.reports.fake_run import FakeRun
 
@@ -101,11 +101,12 @@ def test_a_usual_run_fits_a_desk_and_paper(seen: dict[str, Any]) -> None:
 
 def test_names_are_cut_where_they_differ() -> None:
     names = [f"service_number_{n}_with_a_rather_long_name" for n in (1, 2, 10)]
-    assert list(shorten_distinctly([*names, "short", "one that is long and has no family at all"], 22).values()) == [
+    names += ["short", "one that is long and has no family at all"]
+    assert list(shorten_names_distinctly(names, 22).values()) == [
         "service…1_with_a_rath…", "service…2_with_a_rath…", "service…10_with_a_rat…", "short", "one that is lo… at all",
     ]  # fmt: skip
-    assert list(shorten_distinctly(["x" * 20 + sign + "y" * 20 for sign in "ab"], 12).values()) == [
+    assert list(shorten_names_distinctly(["x" * 20 + sign + "y" * 20 for sign in "ab"], 12).values()) == [
         "xxxx…ayyyyy…",
         "xxxx…byyyyy…",
     ]
-    assert shorten_distinctly([], 12) == {}
+    assert shorten_names_distinctly([], 12) == {}

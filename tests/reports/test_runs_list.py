@@ -150,7 +150,7 @@ def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:
     file.write_final_ruling(RulingState.FAILED, ["no"])
     (one,) = runs.list_runs(tmp_path)
     assert (one.name, one.ruling, one.well and one.well.count) == ("refund", "failed", 0)
-    assert "  refund: failed · 0/2 (0%, 0%–84%) ended well" in one.describe_in_words()
+    assert "  refund: failed · 0/2 (0%, 0%–84%) ended well" in one.render_run_text()
     assert {key: one.to_dict()[key] for key in ("name", "ruling", "standings")} == {
         "name": "refund", "ruling": "failed", "standings": {"well": 0, "bad": 2, "open": 0}
     }  # fmt: skip

@@ -53,7 +53,7 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
         Tone.BAD,
     )
     assert "max_calls(calls=1)" in found.rows[0].reason_text
-    assert found.worst is found.rows[0]
+    assert found.worst_row is found.rows[0]
     text = summary(found.report)
     assert text.startswith(f"{found.headline.said}.\n\nNo harm was found")
     assert " · scenario the price · asked for outcome: correct or degraded;" in " ".join(text.split())
@@ -74,9 +74,9 @@ def test_a_failed_assertion_is_the_verdict_of_every_format(tmp_path: Path) -> No
 def test_the_reliability_of_a_scenario_is_told_as_its_rulings(tmp_path: Path) -> None:
     found = ran(tmp_path, asked({}).expect(lab.expect.max_calls(1)), trials=2)
     assert {row.outcome for row in found.rows} == {lab.Outcome.DEGRADED}  # all of them honest, and none passed
-    part = next(part for part in found.parts if part.title == "Reliability")
-    assert "Mean time between bad trials: no data, since they took no time." in part.lines
-    assert part.lines[0].startswith("0/2 (0%, 0%–66%) of the judged trials passed the scenario; ")
+    part = next(part for part in found.report_sections if part.title == "Reliability")
+    assert "Mean time between bad trials: no data, since they took no time." in part.figure_sentences
+    assert part.figure_sentences[0].startswith("0/2 (0%, 0%–66%) of the judged trials passed the scenario; ")
     assert part.tables[0].caption.endswith("the share of trials that should pass the scenario")
 
 
@@ -103,7 +103,7 @@ def test_an_outcome_that_is_not_accepted_is_named_once(tmp_path: Path) -> None:
 def test_a_scenario_that_holds_has_a_good_report_whatever_it_accepts(tmp_path: Path) -> None:
     found = ran(tmp_path, asked({}), trials=2)
     assert {row.outcome for row in found.rows} == {lab.Outcome.DEGRADED}
-    assert (found.headline.said, found.headline.tone, found.worst) == (
+    assert (found.headline.said, found.headline.tone, found.worst_row) == (
         "The scenario holds: all of 2 judged trials passed",
         Tone.GOOD,
         None,
@@ -140,9 +140,9 @@ def test_a_scenario_that_was_stopped_is_no_good_one(tmp_path: Path) -> None:
 
 def test_a_trial_that_failed_is_run_again_by_its_scenario(tmp_path: Path) -> None:
     found = ran(tmp_path, asked({"calls": [1]}).expect(lab.expect.max_calls(1)), trials=2)
-    assert found.replay("p1.r2") == ".test(trial=2, seed=1)"
+    assert found.build_replay_command("p1.r2") == ".test(trial=2, seed=1)"
     passed = ran(tmp_path, asked({"calls": [1]}), trials=2)
-    assert passed.replay("p1.r2") == "chaoslab show logs/run --trial p1.r2"
+    assert passed.build_replay_command("p1.r2") == "chaoslab show logs/run --trial p1.r2"
 
 
 def test_the_rulings_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents._rows import order_trials
+from chaoslab.reports.contents._rows import sort_trials_worst_first
 from chaoslab.reports.trials import count_prompts, find_trials, format_outcome_counts, parse_outcomes
 
 THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]
@@ -64,7 +64,7 @@ def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
 
     def worst(*found: Outcome) -> str:
         verdicts = {f"p{n}.r1": Verdict(outcome, "") for n, outcome in enumerate(found, 1)}
-        return order_trials(replace(nothing, verdicts=verdicts, trials=[*verdicts]))[0]
+        return sort_trials_worst_first(replace(nothing, verdicts=verdicts, trials=[*verdicts]))[0]
 
     worst_first = [
         Outcome.HARM,

@@ -58,13 +58,13 @@ def test_two_agents_in_python() -> None:
     first = next(each for each in found.pairs if each.change_kind)
     assert first.differs == "prompt, attempt 1, status: 'error' → 'ok'"
     assert first.cause.startswith("timeout_before_effect at charge 1: missing: charge")
-    assert str(found) == "\n".join(found.describe_in_words())
+    assert str(found) == "\n".join(found.render_comparison_lines())
 
 
 def test_several_prompts_are_asked_in_turns_with_dice_of_their_own() -> None:
     found = compared(prompts=[f"Order {n}" for n in range(10)], trials=40)
     assert [each.cluster for each in found.pairs[:3]] == ["Order 0", "Order 1", "Order 2"]
-    assert (found.prompts, found.period) == (10, 10)
+    assert (found.prompt_count, found.round_size) == (10, 10)
     assert len({each.base.outcome for each in found.pairs}) > 1
 
 
@@ -127,9 +127,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_two_runs_are_paired_by_their_logs(runs: dict[str, str]) -> None:
     found = lab.compare(runs["lying"], runs["honest"])
     assert len(found.pairs) == 30
-    assert found.outcomes["failed"][0] == 0 < found.outcomes["failed"][1]
+    assert found.side_counts_by_outcome["failed"][0] == 0 < found.side_counts_by_outcome["failed"][1]
     less = lab.compare(runs["honest"], runs["shorter"])
-    assert (len(less.pairs), less.count("worse"), less.verdict) == (10, 0, "too few")
+    assert (len(less.pairs), less.count_changed_pairs("worse"), less.verdict) == (10, 0, "too few")
     assert less.notes == ["20 trials of one run alone, which count for nothing"]
 
 

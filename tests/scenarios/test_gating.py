@@ -103,7 +103,7 @@ def test_what_is_written_for_a_pull_request_and_for_ci() -> None:
     assert [len(each) for each in document.iter("testcase")] == [2, 1]
     assert [line.strip()[:9] for line in _junit(made).splitlines()].count("<testcase") == 2  # it is read in a diff, too
     assert [each.get("message") for each in document.iter("failure")] == [
-        made.scenarios[0].found.describe_in_words()[0]
+        made.scenarios[0].found.render_comparison_lines()[0]
     ]
     first, second = render_workflow_commands(made)
     assert first == "::warning title=chaoslab gate::the baseline is 40 days old"

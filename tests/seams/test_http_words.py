@@ -490,11 +490,11 @@ def test_the_next_trial_has_lanes_connections_and_a_purse_of_its_own(tmp_path: P
         later = seam.get_clean_transport(1)
         assert later is not first
         assert seam.get_clean_transport(1) is later
-        seam.renew_lanes(seam.lanes, spent_usd=0.1)
+        seam.replace_lanes(seam.lanes, spent_usd=0.1)
         assert seam.cost_usd == 0.1
         assert seam.clean is not later
         assert seam.get_clean_transport(0) is seam.clean
-        seam.renew_lanes(seam.lanes)
+        seam.replace_lanes(seam.lanes)
         assert seam.cost_usd == 0.0
 
     told(tmp_path, lambda _: said({}), story)

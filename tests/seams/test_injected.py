@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
-from chaoslab.seams.functions.inside import find_injected_parameters, find_self_parameter
+from chaoslab.seams.functions.inside import find_framework_parameters, find_self_parameter
 
 if TYPE_CHECKING:
     import of_nobody  # type: ignore[import-not-found]
@@ -88,7 +88,7 @@ def of_langgraph(order: int, store: BaseStore, mine: InMemoryStore, runtime: Run
     ],
 )
 def test_what_is_injected(function: Callable[..., Any], found: str) -> None:
-    assert find_injected_parameters(function) == frozenset(found.split())
+    assert find_framework_parameters(function) == frozenset(found.split())
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_a_name_that_may_be_anybodys_counts_in_its_package(module: str, found: s
     def tool(order: int, ctx: Any) -> None: ...
 
     tool.__annotations__["ctx"] = of(module)
-    assert find_injected_parameters(tool) == found
+    assert find_framework_parameters(tool) == found
 
 
 def test_nothing_is_imported_for_it() -> None:
     before = dict[str, ModuleType](sys.modules)
-    find_injected_parameters(only_typed)
+    find_framework_parameters(only_typed)
     assert sys.modules.keys() == before.keys()
 
 

@@ -60,22 +60,22 @@ def stopped(fault: Fault) -> ConfirmedOutage:
 def test_a_call_meets_a_dead_process_by_its_failure_alone(fault: Fault) -> None:
     found = stopped(fault)
     for failed, word in (("closed", "reset"), ("reset", "reset"), ("refused", "refused")):
-        met = found.find_met_fault(failed, began_s=1.0, ended_s=1.1)
+        met = found.make_fault_if_met(failed, began_s=1.0, ended_s=1.1)
         assert met is not None
         assert vars(met.fault) == {"error": word}
     for error in (None, "timed_out", "garbled"):  # it answered, or something else was the matter
-        assert found.find_met_fault(error, began_s=1.0, ended_s=1.1) is None
+        assert found.make_fault_if_met(error, began_s=1.0, ended_s=1.1) is None
 
 
 def test_a_call_meets_a_paused_process_if_it_waited_to_its_end_or_gave_up() -> None:
     found = stopped(ServicePaused(4.0))
-    waited = found.find_met_fault(None, began_s=2.0, ended_s=5.1)
+    waited = found.make_fault_if_met(None, began_s=2.0, ended_s=5.1)
     assert waited is not None
     assert vars(waited.fault) == {"paused_s": 3.0}
-    assert found.find_met_fault("timed_out", began_s=2.0, ended_s=4.0) is not None
+    assert found.make_fault_if_met("timed_out", began_s=2.0, ended_s=4.0) is not None
     # it was answered while the process stood still: by whom?
-    assert found.find_met_fault(None, began_s=2.0, ended_s=4.0) is None
-    assert found.find_met_fault("timed_out", began_s=5.0, ended_s=7.0) is None  # it began when the process went on
+    assert found.make_fault_if_met(None, began_s=2.0, ended_s=4.0) is None
+    assert found.make_fault_if_met("timed_out", began_s=5.0, ended_s=7.0) is None  # it began when the process went on
 
 
 def test_a_crash_begins_when_the_work_is_done_and_the_others_before() -> None:

@@ -71,7 +71,7 @@ def test_other_texts_are_no_operation(query: Any) -> None:
 )  # fmt: skip
 def test_the_answer_of_an_operation_is_its_field(answer: Any, value: Any, ok: bool, effects: list[Any]) -> None:
     message = graph("mutation { refund(order: 17) { ok } }")
-    found = message.answer(answer)
+    found = message.extract_tool_answer(answer)
     assert (found.value, found.ok) == (value, ok)
     assert message.list_effects(message.arguments, answer) == effects
     assert found.put({"ok": False})["data"] == {"refund": {"ok": False}}
@@ -90,8 +90,8 @@ def test_what_is_no_list_of_tools_is_an_answer_as_any_other() -> None:
     asked = parse_message({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, (), body=True)
     assert asked is not None
     assert asked.part == "listing"
-    assert asked.answer("no list") is None
-    found = asked.answer({"jsonrpc": "2.0", "id": 1, "result": {"tools": "none"}})
+    assert asked.extract_tool_answer("no list") is None
+    found = asked.extract_tool_answer({"jsonrpc": "2.0", "id": 1, "result": {"tools": "none"}})
     assert found is not None
     assert found.value == {"tools": "none"}
 
@@ -222,7 +222,7 @@ def test_a_message_of_mcp_is_told_by_its_method(value: Any, kind: Any, tool: str
     assert found.tool == tool
     assert found.arguments == (value if kind is mcp.SessionMessage else arguments)
     if kind is mcp.SessionMessage:
-        assert (found.part, found.build_body_with_arguments({"a": 1}), found.answer(value)) == (
+        assert (found.part, found.build_body_with_arguments({"a": 1}), found.extract_tool_answer(value)) == (
             "session",
             {"a": 1},
             None,
@@ -250,18 +250,23 @@ def test_a_message_of_mcp_is_told_by_its_method(value: Any, kind: Any, tool: str
 def test_a_part_of_an_answer_of_mcp_is_read_and_replaced(method: str, result: Any, value: Any, now: Any) -> None:
     asked = mcp.read_message(rpc(method))
     assert asked is not None
-    found = asked.answer(rpc(result=result))
+    found = asked.extract_tool_answer(rpc(result=result))
     assert found is not None
     assert found.value == value
     assert found.put("b") == rpc(result=now)
-    assert asked.answer("nothing") is asked.answer(rpc("ping", result=result)) is asked.answer(rpc()) is None
+    assert (
+        asked.extract_tool_answer("nothing")
+        is asked.extract_tool_answer(rpc("ping", result=result))
+        is asked.extract_tool_answer(rpc())
+        is None
+    )
 
 
 def test_a_changed_structure_in_a_text_keeps_its_lines() -> None:
     asked = mcp.read_message(rpc("resources/read"))
     assert asked is not None
     for told, now in (('{\n"n": 1}', '{\n  "n": 2\n}'), ('{"n": 1}', '{"n": 2}')):
-        found = asked.answer(rpc(result={"contents": [{"uri": "u", "text": told}]}))
+        found = asked.extract_tool_answer(rpc(result={"contents": [{"uri": "u", "text": told}]}))
         assert found is not None
         assert found.put({"n": 2})["result"]["contents"] == [{"uri": "u", "text": now}]
 
@@ -284,10 +289,10 @@ def test_a_call_of_a_tool_is_asked_answered_and_refused_in_its_own_form() -> Non
         ({**mcp.make_text_result("a"), "isError": True}, "a", False),
         ({"other": 1}, None, True),
     ):
-        found = call.answer(rpc(result=result))
+        found = call.extract_tool_answer(rpc(result=result))
         assert found is not None
         assert (found.value, found.ok, found.words) == (value, ok, "" if ok else "a")
-    refused = call.answer(rpc(error={"message": "no"}))
+    refused = call.extract_tool_answer(rpc(error={"message": "no"}))
     assert refused is not None
     assert (refused.value, refused.ok, refused.words) == (None, False, "no")
 
@@ -317,16 +322,16 @@ def test_an_operation_of_several_fields_is_asked_answered_and_refused_by_field()
     assert [each["path"] for each in two.build_error("no")["errors"]] == [["mine"], ["cup"]]
     assert two.build_error("no")["data"] == {"mine": None, "cup": None}
     nothing: list[Any] = [7, [], {}, {"date": 1}]
-    assert [two.answer(none) for none in nothing] == [None] * 4
-    answer = two.answer({"data": {"mine": {"total": 3}, "cup": None, "more": 1}, "id": 2})
+    assert [two.extract_tool_answer(none) for none in nothing] == [None] * 4
+    answer = two.extract_tool_answer({"data": {"mine": {"total": 3}, "cup": None, "more": 1}, "id": 2})
     assert (answer.value, answer.ok, answer.words) == ({"mine": {"total": 3}, "cup": None}, True, "")
     assert answer.put({"mine": 1}) == {"data": {"mine": 1}, "id": 2}
-    assert one.answer({"data": {"order": 3, "more": 1}}).put(4) == {"data": {"order": 4, "more": 1}}
+    assert one.extract_tool_answer({"data": {"order": 3, "more": 1}}).put(4) == {"data": {"order": 4, "more": 1}}
     for errors, words in (([{"message": "busy"}], "busy"), (["busy"], "")):
-        answer = two.answer({"data": None, "errors": errors})
+        answer = two.extract_tool_answer({"data": None, "errors": errors})
         assert (answer.value, answer.ok, answer.words) == (None, False, words)
-    assert two.answer({"data": {"cup": 1}, "errors": [{"message": "half"}]}).ok
-    assert two.answer({"data": {}, "errors": []}).ok
+    assert two.extract_tool_answer({"data": {"cup": 1}, "errors": [{"message": "half"}]}).ok
+    assert two.extract_tool_answer({"data": {}, "errors": []}).ok
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.core.stream import BodyParts, Streamed
 from chaoslab.faults.process.service_paused import ServicePaused
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.services.aside import UncountedAttempt, make_service_attempt, make_unparsed_attempt
+from chaoslab.seams.services.aside import UncountedAttempt, make_service_attempt, make_unknown_host_attempt
 from chaoslab.seams.services.line import ClientEnd, Iterated
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
@@ -75,7 +75,7 @@ class Wire:
     hangs_up_s: float = inf
     works_s: float = 0.0
     trip_s: float = 0.25
-    asked_at: str = ""
+    user_source_line: str = ""
     answer: Whole = field(default_factory=Whole)
     told: list[Any] = field(default_factory=list)
 
@@ -89,7 +89,7 @@ class Wire:
         self.clock.now_s += max(0.0, left_s)
         return self.clock.now_s >= self.hangs_up_s
 
-    def abandon_oldest_exchange(self) -> None:
+    def end_exchange_as_hang_up(self) -> None:
         self.told.append("lapse")
 
 
@@ -333,7 +333,7 @@ def test_another_plan_between_two_trials_hits_and_refuses_from_then_on() -> None
     trial.seam.end_trial()
     assert trial.seam.refusals.decide_connection_refusal("shop", 0.25) is None
     assert make_service_attempt(trial.seam, "crm", HttpRequest("GET", "/", [], b""), trial.wire) is None
-    assert make_unparsed_attempt(trial.seam, "crm", HttpRequest("GET", "/", [], b"")) is None
+    assert make_unknown_host_attempt(trial.seam, "crm", HttpRequest("GET", "/", [], b"")) is None
 
 
 def test_a_request_that_keeps_up_a_session_is_answered_and_not_noted() -> None:

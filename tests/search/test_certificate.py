@@ -65,7 +65,7 @@ def test_every_pair_by_kind_is_tried_on_any_seed(seed: int) -> None:
     }
     names = [function.__name__ for function in READS]
     assert {frozenset(pair) for pair in combinations(names, 2)} <= pairs
-    *_, by_kind = found.map.coverage_by_fault_count
+    *_, by_kind = found.map.coverage_by_order
     assert (by_kind.tried, by_kind.name) == (by_kind.of, "pairs by kind")
     assert by_kind.tried > 100
     assert f"lasting 0 of 188, pairs by kind {by_kind.of} of {by_kind.of}; " in str(found)
@@ -93,7 +93,7 @@ def test_the_default_budget_covers_all_pairs_by_kind_of_ten_calls() -> None:
         return "Paid."
 
     found = lab.explore(ten, "Pay.", tools=[pay], reads=[by_number])
-    orders = {each.name: each for each in found.map.coverage_by_fault_count}
+    orders = {each.name: each for each in found.map.coverage_by_order}
     assert all(each.tried == each.of for each in orders.values())
     assert (orders["pairs by kind"].of or 0) > 2000
 

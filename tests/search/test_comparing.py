@@ -24,7 +24,7 @@ UNDONE = Side(None, "undone", "unclear", 1, 1.0, done=False)
 
 
 def compared(pairs: Sequence[tuple[Side, Side]], clusters: Sequence[str] = (), *, period: int = 1) -> Comparison:
-    found = Comparison(period=period)
+    found = Comparison(round_size=period)
     for number, (base, new) in enumerate(pairs, 1):
         found.add(Pair(number, base, new, clusters[number - 1] if clusters else ""))
     return found
@@ -63,22 +63,22 @@ def test_open_pairs_are_counted_for_either_side() -> None:
     assert (ended.shares.judged, ended.shares.open, ended.shares.base, ended.shares.new) == (26, 14, 26, 20)
     assert -20 / 40 in ended.interval  # as if each open trial had been well on the base alone
     assert -6 / 40 in ended.interval  # as if it had been well on the new side alone
-    assert not ended.shown("worse")
-    told = found.describe_in_words()
+    assert not ended.is_change_shown("worse")
+    told = found.render_comparison_lines()
     assert "ended well 26 → 20 of 26 pairs, 14 open; change -23.1%, with the open ones within " in "\n".join(told)
     assert "  open: trial 21: correct → unknown (words)" in told
     named = compared([(WELL, WELL)] * 40 + [(WELL, OPEN)] * 10)
-    assert named.describe_in_words()[0] == "open: 10 of 50 pairs are open (ended well), and 5% may be"
+    assert named.render_comparison_lines()[0] == "open: 10 of 50 pairs are open (ended well), and 5% may be"
     assert [each["change"] for each in named.to_json_values()["changed"]] == ["open"] * 10
 
 
 def test_better_goes_on_until_all_is_better_since_the_other_figure_may_still_be_worse() -> None:
     degraded = replace(BAD, outcome="wrong", done=True)
     found = compared([(degraded, WELL)] * 9)
-    assert (found.verdict, found.decided) == ("better", False)
+    assert (found.verdict, found.is_decided) == ("better", False)
     for number in range(10, 19):
         found.add(Pair(number, WELL, HONEST))
-    assert (found.verdict, found.decided) == ("worse", True)
+    assert (found.verdict, found.is_decided) == ("worse", True)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_better_goes_on_until_all_is_better_since_the_other_figure_may_still_be_
 def test_sides_that_met_no_fault_prove_nothing(met: bool | None, held: str, said: str) -> None:
     side = replace(WELL, met=met, held=held)
     found = compared([(side, replace(side, well=False, done=False))] * 40)
-    assert (found.nothing, found.verdict) == (said, "open" if said else "worse")
-    assert found.describe_in_words()[0].startswith(f"open: {said}" if said else "worse: ")
+    assert (found.proves_nothing_reason, found.verdict) == (said, "open" if said else "worse")
+    assert found.render_comparison_lines()[0].startswith(f"open: {said}" if said else "worse: ")
 
 
 def test_over_several_prompts_the_change_is_the_mean_of_their_changes() -> None:
     prompts = list("abcd") * 20
     uneven = compared([(WELL, BAD) if prompt == "a" else (WELL, WELL) for prompt in prompts], prompts, period=4)
-    assert uneven.figures["well"].change == -0.25
+    assert uneven.figures["well"].mean_change == -0.25
     assert uneven.verdict == "no difference shown"  # one prompt of four says little of the others
     alike = compared([(WELL, BAD if n % 3 else WELL) for n in range(80)], prompts, period=4)
     assert alike.verdict == "worse"
@@ -111,17 +111,17 @@ def test_variants_of_a_prompt_count_with_it() -> None:
     # Two variants of the prompt a, one of the prompt b: a is worse by all, b better by all, so nothing changed.
     pairs = [(WELL, BAD), (WELL, BAD), (BAD, WELL)] * 30
     found = compared(pairs, list("aab") * 30, period=3)
-    assert (found.figures["well"].change, found.prompts, found.evidence("worse") < 1) == (0, 2, True)
+    assert (found.figures["well"].mean_change, found.prompt_count, found.compute_evidence("worse") < 1) == (0, 2, True)
 
 
 def test_only_whole_rounds_count() -> None:
     found = compared([(WELL, BAD)] * 39, list("abcd") * 10, period=4)
-    assert (found.figures["well"].shares.judged, found.decided) == (36, False)
+    assert (found.figures["well"].shares.judged, found.is_decided) == (36, False)
 
 
 def test_two_prompts_can_show_nothing() -> None:
     found = compared([(WELL, BAD)] * 20 + [(WELL, WELL)] * 30, ["a", "b"] * 25, period=2)
-    told = "\n".join(found.describe_in_words(most=0))
+    told = "\n".join(found.render_comparison_lines(most=0))
     assert found.verdict == "too few"
     assert "a verdict needs one prompt or 4, and 40 pairs; these are 50" in told
     assert "  'a': ended well 25 → 15 of 25" in told
@@ -129,7 +129,7 @@ def test_two_prompts_can_show_nothing() -> None:
 
 def test_what_is_told_names_the_pairs_and_the_pairs_that_are_needed() -> None:
     found = compared([(WELL, WELL)] * 30 + [(WELL, BAD)] * 3 + [(WELL, OPEN)])
-    told = "\n".join(found.describe_in_words(most=2))
+    told = "\n".join(found.render_comparison_lines(most=2))
     assert "ended well 33 → 30 of 33 pairs, 1 open" in told
     assert "ended well: a fall as large as this is shown within 141 pairs with a chance of 0.9" in told
     assert "ended well: 33 pairs would show 36.4% worse and none better, with a chance of 0.9" in told
@@ -181,16 +181,16 @@ def test_sides_that_cannot_be_compared_are_one_line(
 def test_harm_is_counted_apart_from_what_is_not_well() -> None:
     harmed = Side(False, "harm", "twice", 1, 1.0, harm=True)
     found = compared([(Side(False, "wrong", "17", 1, 1.0), harmed)] * 8)
-    assert (found.verdict, found.count("worse"), found.harmed) == ("too few", 0, (0, 8))
-    assert "harm: 0 on the base, 8 on the new side" in found.describe_in_words()
-    assert found.outcomes == {"harm": (0, 8), "wrong": (8, 0)}
+    assert (found.verdict, found.count_changed_pairs("worse"), found.harm_counts) == ("too few", 0, (0, 8))
+    assert "harm: 0 on the base, 8 on the new side" in found.render_comparison_lines()
+    assert found.side_counts_by_outcome == {"harm": (0, 8), "wrong": (8, 0)}
 
 
 def test_costs_are_medians_over_all_pairs() -> None:
     pairs = [(replace(WELL, tokens=100), replace(OPEN, calls=900 if n == 5 else 3, tokens=100)) for n in range(20)]
     (calls, seconds, tokens) = compared(pairs).costs
     assert (calls.base, calls.new, seconds.new, tokens.new) == (1, 3, 1.0, 100)
-    assert "calls a trial, median: 1 → 3" in compared(pairs).describe_in_words()
+    assert "calls a trial, median: 1 → 3" in compared(pairs).render_comparison_lines()
 
 
 def test_a_changed_pair_has_the_first_difference_of_both_stories() -> None:
@@ -204,7 +204,7 @@ def test_a_changed_pair_has_the_first_difference_of_both_stories() -> None:
 
 def test_more_pairs_are_hopeless_if_all_of_them_could_not_decide() -> None:
     found = compared([(WELL, BAD)] * 2 + [(WELL, WELL)] * 40)
-    assert [found.hopeless(left) for left in (3, 10)] == [True, False]
+    assert [found.is_worse_unreachable(left) for left in (3, 10)] == [True, False]
 
 
 def test_a_side_is_the_same_after_json() -> None:

@@ -164,5 +164,5 @@ def test_a_resumed_exploration_tries_nothing_again_a_second_time(tmp_path: Path)
 )
 def test_a_contrast_is_fisher_s_exact_test(counts: tuple[int, int, int, int], p: float, holds: bool) -> None:
     found = Contrast(*counts)
-    assert found.p == pytest.approx(p)
+    assert found.p_value == pytest.approx(p)
     assert found.holds is holds

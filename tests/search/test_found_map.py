@@ -55,12 +55,12 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
 
 def test_a_call_is_no_single_point_of_failure_before_faults_that_last_were_tried_at_it_too() -> None:
     once = [tried(at(site, probe=probe)) for site in (A, B) for probe in (ERROR, RESET)]
-    said = Map(known(*once), {}).describe_in_words()
+    said = Map(known(*once), {}).render_map_text()
     assert said.endswith("0 of 2 calls tried with every fault that hits once are single points of failure.")
     first, second = (Variation((probe.make_injection(A, lasts=True),)) for probe in (ERROR, RESET))
-    said = Map(known(*once, tried(first, by="lasting")), {}).describe_in_words()
+    said = Map(known(*once, tried(first, by="lasting")), {}).render_map_text()
     assert said.endswith("0 of 0 calls tried with every fault (of 2) are single points of failure.")
-    said = Map(known(*once, tried(first, by="lasting"), tried(second, "failed", by="lasting")), {}).describe_in_words()
+    said = Map(known(*once, tried(first, by="lasting"), tried(second, "failed", by="lasting")), {}).render_map_text()
     assert said.endswith("1 of 1 call tried with every fault (of 2) is a single point of failure: a 1.")
 
 
@@ -71,22 +71,22 @@ def test_what_no_agent_could_notice_makes_no_single_point_of_failure_unless_it_w
 
 def test_the_map_is_told_in_words_and_as_data() -> None:
     made = Map(known(tried(at(A), "failed", number=4), tried(at(B))), {})
-    assert made.describe_in_words() == (
+    assert made.render_map_text() == (
         "2 of 8 cells tried: 1 failed, 1 correct. "
         "1 of 1 call tried with every fault that hits once (of 2) is a single point of failure: a 1."
     )
-    assert made.describe_in_words() == Map(made.known, {}, ended=GOES_ON).describe_in_words()
+    assert made.render_map_text() == Map(made.known, {}, ended=GOES_ON).render_map_text()
     assert (
         Map(made.known, {}, ended="the budget of 2 trials was spent")
-        .describe_in_words()
+        .render_map_text()
         .startswith("the budget of 2 trials was spent: 2 of 8 cells tried")
     )
-    assert [str(each) for each in made.coverage_by_fault_count] == [
+    assert [str(each) for each in made.coverage_by_order] == [
         "single faults 2 of 4",
         "lasting 0 of 4",
         "pairs by kind 0 of 0",
     ]
-    assert made.higher_order_summary == "higher orders not tried"
+    assert made.higher_order_text == "higher orders not tried"
     cells = made.to_json_data()["cells"]
     assert [(cell["call"], cell["fault"], cell["outcome"], cell["trial"]) for cell in cells] == [
         ("a 1", "exception", "failed", 4), ("a 1", "rate_limit", "not tried", None),

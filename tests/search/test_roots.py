@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.search._danger import Danger, rank_danger, unnoticeable
+from chaoslab.search._danger import Danger, is_unnoticeable_fault, rank_danger
 from chaoslab.search.roots import SYMPTOMS
 
 
@@ -152,7 +152,7 @@ def test_values_that_nobody_can_tell_from_the_right_ones_are_counted_and_are_no_
 )  # fmt: skip
 def test_the_danger_of_a_fault_decides_when_it_is_tried(fault: str, acts: bool, expected: Danger) -> None:
     assert rank_danger(fault, acts=acts) is expected
-    assert unnoticeable(fault) is (expected is Danger.UNNOTICEABLE)
+    assert is_unnoticeable_fault(fault) is (expected is Danger.UNNOTICEABLE)
 
 
 def test_with_forty_trials_the_double_refund_is_found() -> None:

@@ -96,7 +96,7 @@ def test_the_labs_own_agent_runs_without_it_and_a_replay_says_so(tmp_path: Path)
         select_trials_by_name(remembered, ["p1.r2"])
     assert select_trials_by_name(remembered, ["p1.r3"]) == ["p1.r3"]
     contents = Contents.from_source(History.read(folder), where=str(folder))
-    assert [contents.replay(each).split()[1] for each in ("p1.r2", "p1.r3")] == ["show", "replay"]
+    assert [contents.build_replay_command(each).split()[1] for each in ("p1.r2", "p1.r3")] == ["show", "replay"]
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,7 @@ def _ask_agent(
         """The work of the process that goes on, if one does."""
         nonlocal deaths
         ready.functions.end_open_calls(book)
-        ready.services.outages.end_all_as_killed_client()
+        ready.services.outages.end_connections_of_killed_client()
         # It died after its answer, so nobody waits for another one.
         if book.has_mark:
             return None

@@ -343,7 +343,7 @@ class AgentSpec(AgentCase):
                         swaps.append(code_swap.swap_code(inner[id(function)], make_wrapped))
                     else:
                         names.append(name)
-                        pairs.append(code_swap.make_reference_swap(function, make_wrapped))
+                        pairs.append(code_swap.make_reference_replacement(function, make_wrapped))
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
             resume = self.options.resume_with
             more = [] if resume is None else [resume.make if isinstance(resume, Fresh) else resume]

@@ -83,10 +83,10 @@ def draw_multi_run_charts(runs: Frames) -> dict[str, Figure]:
     _load_matplotlib()
     from chaoslab.reports.charts.sweep import (
         draw_duration_against,
-        draw_heat_map,
         draw_mttr_against,
         draw_pass_rate,
         draw_success_against,
+        draw_success_heat_map,
     )
 
     run_rows = table_to_rows(runs.runs)
@@ -98,7 +98,9 @@ def draw_multi_run_charts(runs: Frames) -> dict[str, Figure]:
         pictures[f"time_vs_{axis.name.lower()}"] = lambda: draw_duration_against(series, axis, runs.trials)
         both = find_varied_settings(run_rows)
         if len(both) == 2 and len(group_into_series(run_rows, *both)) == 1:
-            pictures["heat_map"] = partial(draw_heat_map, run_rows, axis, SettingAxis.from_runs(both[1], run_rows))
+            pictures["heat_map"] = partial(
+                draw_success_heat_map, run_rows, axis, SettingAxis.from_runs(both[1], run_rows)
+            )
     if differ_in_chaos_level(run_rows):
         pictures["pass_rate_vs_level"] = lambda: draw_pass_rate(
             [pool_runs_by_level(line.label, line.runs) for line in group_into_series(run_rows, of_levels=True)],

@@ -12,7 +12,7 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.config.settings import Settings, format_value, lists_to_tuples
 from chaoslab.reports._types import Artist, Axes, DataFrame, Figure
 from chaoslab.reports.charts._palette import Look
-from chaoslab.reports.text import shorten_distinctly
+from chaoslab.reports.text import shorten_names_distinctly
 
 PAD_IN = 0.045
 """The free space around the texts, in inches."""
@@ -268,7 +268,7 @@ def shorten_label(text: str, width: int = 26) -> str:
 def shorten_labels(texts: Sequence[str], width: int = 26) -> list[str]:
     """Each text in one line of at most `width` characters; different ones stay different."""
     lines = ["".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())) for text in texts]
-    cut = shorten_distinctly(lines, width)
+    cut = shorten_names_distinctly(lines, width)
     # matplotlib reads what stands between two $ as a formula.
     return [cut[line].replace("$", r"\$") for line in lines]
 

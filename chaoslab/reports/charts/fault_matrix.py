@@ -22,11 +22,11 @@ def fault_matrix(run: Frames) -> Figure:
     from chaoslab.reports.contents.outcomes import SEVERITY, choose_text_color, outcome_color, outcome_word
 
     matrix, title = build_matrix(run.measures), "Outcomes by fault and target"
-    if not matrix.scheduled:
+    if not matrix.scheduled_rows:
         # A chart of no fault would only be an empty grid; why there is none is said instead.
         return draw_message_figure(title, f"no fault was {'scheduled' if matrix.rows else 'planned'} in this run")
-    rows, targets = [*matrix.scheduled][:ROWS], [*matrix.targets][:COLUMNS]
-    hidden = {"faults": len(matrix.scheduled) - len(rows), "targets": len(matrix.targets) - len(targets)}
+    rows, targets = [*matrix.scheduled_rows][:ROWS], [*matrix.targets][:COLUMNS]
+    hidden = {"faults": len(matrix.scheduled_rows) - len(rows), "targets": len(matrix.targets) - len(targets)}
     hidden_notes = [f"{hidden_count} more {kind}" for kind, hidden_count in hidden.items() if hidden_count]
     note = f"{LEGEND} {' and '.join(hidden_notes)} in the report." if hidden_notes else LEGEND
     figure, axes = make_figure(title, note, height_in=2.4 + 0.46 * len(rows))
@@ -46,7 +46,7 @@ def fault_matrix(run: Frames) -> Figure:
             legend_patches.setdefault(label, Patch(facecolor=fill, edgecolor=EDGE, hatch=hatch, label=label))
         if cell.state is CellState.MET:
             # The worst outcome is the colour.
-            cell_text = "\n".join([*cell.lines[:2], *cell.lines[3:]])
+            cell_text = "\n".join([*cell.text_lines[:2], *cell.text_lines[3:]])
             axes.text(
                 x, y, cell_text, ha="center", va="center", fontsize=7, color=choose_text_color(fill), linespacing=1
             )

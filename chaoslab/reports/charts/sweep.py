@@ -283,7 +283,7 @@ def draw_duration_against(series: Sequence[Series], axis: SettingAxis, trials: D
     return figure
 
 
-def draw_heat_map(runs: Sequence[Run], across: SettingAxis, up: SettingAxis) -> Figure:
+def draw_success_heat_map(runs: Sequence[Run], across: SettingAxis, up: SettingAxis) -> Figure:
     """The share of correct trials at each pair of levels, and the number of judged trials."""
     from matplotlib import colormaps
 

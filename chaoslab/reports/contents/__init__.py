@@ -26,7 +26,7 @@ from chaoslab.reports.contents._rows import (
     TrialRow,
     build_trial_rows,
     group_failures,
-    order_trials,
+    sort_trials_worst_first,
     trial_needs_attention,
 )
 from chaoslab.reports.contents._table import Figure, Section
@@ -80,7 +80,7 @@ class Contents:
         return build_headline(self.report)
 
     @cached_property
-    def points(self) -> Sequence[Figure]:
+    def headline_figures(self) -> Sequence[Figure]:
         return build_headline_figures(self.report)
 
     @property
@@ -97,7 +97,7 @@ class Contents:
         return list_harms(self.report, self.trials_worst_first)
 
     @property
-    def harm_said(self) -> str:
+    def harm_sentence(self) -> str:
         return describe_harm(self.report)
 
     @cached_property
@@ -105,27 +105,27 @@ class Contents:
         return build_matrix(self.report)
 
     @cached_property
-    def hurt_most(self) -> Sequence[str]:
+    def most_harmful_faults(self) -> Sequence[str]:
         """The faults that hurt, each at its target, worst first."""
         return rank_harmful_faults(self.report, self.matrix)
 
     @cached_property
     def trials_worst_first(self) -> Sequence[str]:
         """The run's trials, worst first."""
-        return order_trials(self.report)
+        return sort_trials_worst_first(self.report)
 
     @cached_property
     def failure_ways(self) -> Sequence[FailureWay]:
         return group_failures(self.report, self.trials_worst_first)
 
     @cached_property
-    def parts(self) -> Sequence[Section]:
+    def report_sections(self) -> Sequence[Section]:
         return build_sections(self.report)
 
     @property
     def figures(self) -> list[dict[str, Any]]:
         """Every figure of the run as plain values, with its section."""
-        sections = [Section("Verdict", self.points), *self.parts]
+        sections = [Section("Verdict", self.headline_figures), *self.report_sections]
         return [{"section": part.title, **figure._asdict()} for part in sections for figure in part.figures]
 
     @cached_property
@@ -169,7 +169,7 @@ class Contents:
         )
 
     @cached_property
-    def more(self) -> str:
+    def hidden_trials_note(self) -> str:
         """One sentence on the trials that are not shown one by one, with the command that shows them; empty if all
         are."""
         if len(self.rows) == len(self.trials_worst_first):
@@ -178,9 +178,8 @@ class Contents:
         shown_bad = sum(trial_needs_attention(self.report, row.trial) for row in self.rows)
         return (
             f"Of {len(self.trials_worst_first):,} trials {bad:,} did not end well or prove nothing. {shown_bad:,} of "
-            "these "
-            f"are shown, "
-            f"the worst and those that show the advice. All of them: {self.program} show {self.quoted} --failed"
+            "these are shown, the worst and those that show the advice. All of them: "
+            f"{self.program} show {self.shell_quoted_run} --failed"
         )
 
     @property
@@ -188,7 +187,7 @@ class Contents:
         return to_one_line(self.report.name or self.where, NAME)
 
     @property
-    def facts(self) -> dict[str, str]:
+    def run_facts(self) -> dict[str, str]:
         """The run's seed, world, model and end, as texts by name."""
         run, end = self.report.started, self.report.finished
         facts = {"run": self.name, "folder": self.where}
@@ -211,7 +210,7 @@ class Contents:
         return facts | {"end": to_one_line(ended, NAME)}
 
     @property
-    def worst(self) -> TrialRow | None:
+    def worst_row(self) -> TrialRow | None:
         """The worst trial, unless it ended well."""
         row = self.rows[0] if self.rows else None
         # What ended well is worth a look all the same if it did harm, or could not do all.
@@ -226,11 +225,11 @@ class Contents:
         return f"seconds ({world})" if world else "seconds"
 
     @property
-    def quoted(self) -> str:
+    def shell_quoted_run(self) -> str:
         """`where` as a shell takes it."""
         return quote(self.where)
 
-    def replay(self, trial: str) -> str:
+    def build_replay_command(self, trial: str) -> str:
         """The command that runs the trial again, or shows it where nothing in the run's folder leads to its program."""
         ruling = self.report.rulings.by_trial.get(trial) if self.report.rulings is not None else None
         if ruling is not None and ruling.again:
@@ -238,4 +237,4 @@ class Contents:
         # Where values were drawn or somebody switched faults off, the plan alone does not tell the trial.
         unlike = self.report.figures.value.figures_by_key.get(trial, TrialFigures()).noticed.unlike
         verb = "show" if self.report.of_functions or unlike else "replay"
-        return f"{self.program} {verb} {self.quoted} --trial {trial}"
+        return f"{self.program} {verb} {self.shell_quoted_run} --trial {trial}"

@@ -54,12 +54,12 @@ class MatrixCell:
     mixed: bool = False
 
     @property
-    def refused(self) -> bool:
+    def is_failed_by_scenario(self) -> bool:
         """True if each outcome is a good one, and a scenario let a trial fail all the same."""
         return bool(self.bad and self.bad.count) and str(self.worst) in ENDED_WELL
 
     @property
-    def lines(self) -> tuple[str, ...]:
+    def text_lines(self) -> tuple[str, ...]:
         """The cell in words, as in ("1/4", "1%–89%", "wrong", "2 with others")."""
         if self.state is not CellState.MET:
             return (str(self.state), f"{self.scheduled} scheduled") if self.scheduled else (str(self.state),)
@@ -67,7 +67,7 @@ class MatrixCell:
         if self.bad is not None:
             figures = f"{self.bad.count}/{self.bad.total}", format_interval(self.bad.interval)
             others = 0 if self.mixed else self.trials - self.bad.total
-        worst = "failed it" if self.refused else outcome_word(self.worst) if self.worst else "no outcome"
+        worst = "failed it" if self.is_failed_by_scenario else outcome_word(self.worst) if self.worst else "no outcome"
         if self.mixed:
             return *figures, worst, "with others"
         return (*figures, worst, f"{others} with others") if others else (*figures, worst)
@@ -82,14 +82,14 @@ class Matrix:
     rows: Mapping[str, tuple[MatrixCell, ...]]
 
     @property
-    def scheduled(self) -> dict[str, tuple[MatrixCell, ...]]:
+    def scheduled_rows(self) -> dict[str, tuple[MatrixCell, ...]]:
         """The rows of faults that were scheduled or met. A plan at a level of chaos has dozens of others."""
         return {fault: cells for fault, cells in self.rows.items() if any(cell.state in SCHEDULED for cell in cells)}
 
     @property
-    def never(self) -> list[str]:
+    def never_scheduled_faults(self) -> list[str]:
         """The faults that were planned and never scheduled."""
-        return [fault for fault in self.rows if fault not in self.scheduled]
+        return [fault for fault in self.rows if fault not in self.scheduled_rows]
 
 
 def build_matrix(report: RunReport) -> Matrix:

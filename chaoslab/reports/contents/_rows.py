@@ -79,7 +79,7 @@ class TrialRow:
         return "; ".join(reason.removeprefix(f"{self.outcome}: ") for reason in self.ruling.reasons)
 
 
-def order_trials(report: RunReport) -> list[str]:
+def sort_trials_worst_first(report: RunReport) -> list[str]:
     """All trials, worst first, then those that met a fault, of these the fewest faults first, and else in the order in
     which they began. Where a scenario ruled on them, those that failed come first."""
     ruled = report.rulings.by_trial if report.rulings is not None else {}

@@ -96,7 +96,7 @@ def build_headline(report: RunReport) -> Headline:
         figures.ended,
         figures.done,
         _compute_harm_rate(report),
-        sum_delivery(report),
+        sum_fault_delivery(report),
     )
 
 
@@ -219,7 +219,7 @@ def _describe_ruling(rulings: Rulings, harmed: Rate | None, lost: int) -> tuple[
     return f"The scenario holds: {passed_text}{still_open}{harm_text}", Tone.GOOD
 
 
-def sum_delivery(report: RunReport) -> Delivery | None:
+def sum_fault_delivery(report: RunReport) -> Delivery | None:
     """The sums over all faults; None if the log cannot tell."""
     if report.delivered.unknown:
         return None
@@ -241,7 +241,7 @@ def build_headline_figures(report: RunReport) -> tuple[Figure, ...]:
         for sentence in (grounds.summary_sentence, grounds.open_verdicts_summary)
         if sentence
     ]
-    if faults := sum_delivery(report):
+    if faults := sum_fault_delivery(report):
         armed = f"{faults.armed} armed on the wire, " if faults.armed else ""
         sentence = f"{faults.witnessed} of {format_count(faults.scheduled, 'scheduled fault')} witnessed"
         sentence = f"{sentence} ({armed}{faults.injected} injected)" if faults.scheduled else "No fault was scheduled"

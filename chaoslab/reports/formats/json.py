@@ -36,7 +36,7 @@ def build_report_json(contents: Contents) -> dict[str, Any]:
     head, report = contents.headline, contents.report
     return {
         "schema": VERSION,
-        "run": contents.facts,
+        "run": contents.run_facts,
         "notes": report.notes,
         "verdict": {
             **{name: field_value for name, field_value in vars(head).items() if name != "delivery"},
@@ -51,7 +51,7 @@ def build_report_json(contents: Contents) -> dict[str, Any]:
             for harm in contents.harms
         ],
         "matrix": [vars(cell) for cells in contents.matrix.rows.values() for cell in cells],
-        "hurt_most": contents.hurt_most,
+        "hurt_most": contents.most_harmful_faults,
         "figures": contents.figures,
         # Each alone: a measure that failed leaves null, and the figures say why.
         "tables": {name: _list_rows_or_none(rows, report) for name, rows in ROWS.items()},
@@ -59,12 +59,15 @@ def build_report_json(contents: Contents) -> dict[str, Any]:
             {
                 **{name: getattr(item, name) for name in ("seen", "do", "size")},
                 "trials": item.trials[:SHOWN],
-                "replay": contents.replay(item.trials[0]),
+                "replay": contents.build_replay_command(item.trials[0]),
             }
             for item in contents.advice
         ],
         "trials": [_trial_data(contents, row) for row in contents.rows],
-        "left_out": {"trials": len(contents.trials_worst_first) - len(contents.rows), "said": contents.more},
+        "left_out": {
+            "trials": len(contents.trials_worst_first) - len(contents.rows),
+            "said": contents.hidden_trials_note,
+        },
     }
 
 
@@ -98,7 +101,7 @@ def _trial_data(contents: Contents, row: TrialRow) -> dict[str, Any]:
         **vars(row),
         "ruling": row.ruling and {"state": row.ruling.state, "reasons": row.ruling.reasons},
         "met": [{"fault": fault, "target": target} for fault, target in row.met],
-        "replay": contents.replay(row.trial),
+        "replay": contents.build_replay_command(row.trial),
     }
 
 

@@ -57,15 +57,15 @@ def format_code(text: str) -> str:
 
 def _render_verdict(contents: Contents) -> str:
     lines = [f"## {MARKS[contents.headline.tone]} {contents.headline.said}", ""]
-    lines += [f"- {point.said}" for point in contents.points]
-    if worst := contents.worst:
+    lines += [f"- {point.said}" for point in contents.headline_figures]
+    if worst := contents.worst_row:
         story = f"**{worst.trial} {worst.outcome_text}**: {format_code(worst.reason_text)}"
-        lines.append(f"- worst: {story} {format_code(contents.replay(worst.trial))}")
-    lines += [f"- hurt most: {format_code(harm_text)}" for harm_text in contents.hurt_most[:1]]
+        lines.append(f"- worst: {story} {format_code(contents.build_replay_command(worst.trial))}")
+    lines += [f"- hurt most: {format_code(harm_text)}" for harm_text in contents.most_harmful_faults[:1]]
     if contents.advice:
         lines.append(f"- change first: **{contents.advice[0].do}**")
     lines.append(f"- outcomes: {contents.outcome_counts_text}")
-    lines.append("- " + " · ".join(f"{name} {format_code(text)}" for name, text in contents.facts.items()))
+    lines.append("- " + " · ".join(f"{name} {format_code(text)}" for name, text in contents.run_facts.items()))
     lines += [f"- note: {format_code(note)}" for note in contents.report.notes]
     return "\n".join(lines) + "\n"
 
@@ -93,10 +93,10 @@ def _render_fault_matrix(contents: Contents) -> str:
     if not fault_matrix.rows:
         return ""
     rows = [
-        [format_code(fault), *("<br>".join(cell.lines) for cell in cells)]
-        for fault, cells in [*fault_matrix.scheduled.items()][:ROWS_MAX]
+        [format_code(fault), *("<br>".join(cell.text_lines) for cell in cells)]
+        for fault, cells in [*fault_matrix.scheduled_rows.items()][:ROWS_MAX]
     ]
-    hidden_count, never = len(fault_matrix.scheduled) - len(rows), ", ".join(fault_matrix.never)
+    hidden_count, never = len(fault_matrix.scheduled_rows) - len(rows), ", ".join(fault_matrix.never_scheduled_faults)
     unscheduled = f"Planned and never scheduled: {format_code(never)}."
     if not rows:
         return f"### Faults and targets\n\n{unscheduled}\n"
@@ -112,7 +112,10 @@ def _render_fault_matrix(contents: Contents) -> str:
 def _render_figures(contents: Contents) -> str:
     """The sentences on reliability, recovery, calls and costs."""
     lines = [
-        line for report_section in contents.parts if report_section.title in FIGURES for line in report_section.lines
+        line
+        for report_section in contents.report_sections
+        if report_section.title in FIGURES
+        for line in report_section.figure_sentences
     ]
     # A sentence with markup in it holds a foreign name.
     bullets = [f"- {line if MARKUP.isdisjoint(line) and '//' not in line else format_code(line)}" for line in lines]
@@ -122,7 +125,7 @@ def _render_figures(contents: Contents) -> str:
 def _render_advice(contents: Contents) -> str:
     lines = [
         f"- {format_code(item.seen)} ({format_rate_in_percent(item.size)}) **{item.do}** See "
-        f"{format_code(contents.replay(item.trials[0]))}"
+        f"{format_code(contents.build_replay_command(item.trials[0]))}"
         for item in contents.advice
     ]
     return "\n".join(["### What to change", "", *lines]) + "\n" if lines else ""
@@ -138,7 +141,7 @@ def _render_failures(contents: Contents) -> str:
     for failure_way, row in zip(failure_ways, first, strict=False):
         lines += _render_failure_way(contents, failure_way, row)
     if hidden_count := sum(len(failure_way.trials) for failure_way in failure_ways[WAYS_MAX:]):
-        show_command = f"{contents.program} show {contents.quoted} --failed"
+        show_command = f"{contents.program} show {contents.shell_quoted_run} --failed"
         lines.append(f"… and {format_count(hidden_count, 'more trial')}: {format_code(show_command)}")
     return "\n".join(lines) + "\n"
 
@@ -153,7 +156,7 @@ def _render_failure_way(contents: Contents, failure_way: FailureWay, row: TrialR
         if finding.lines:
             lines = ", ".join(f"{line.file} line {line.line}" for line in finding.lines)
             yield f"  - {finding.kind}: {format_code(finding.text)} ({lines})"
-    yield f"  - {format_code(contents.replay(row.trial))}"
+    yield f"  - {format_code(contents.build_replay_command(row.trial))}"
 
 
 def _render_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

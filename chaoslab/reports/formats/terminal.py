@@ -24,8 +24,8 @@ def files(contents: Contents) -> dict[str, str]:
 
 def render_summary(contents: Contents, *, full: bool = False) -> str:
     """The whole report. `full`: all rows and items, in place of the first of each, and the tables with details."""
-    bounds = ListBounds("" if full else f"{contents.program} summary {contents.quoted} --full")
-    sections_lines = [_render_section(report_section, bounds, SOME) for report_section in contents.parts]
+    bounds = ListBounds("" if full else f"{contents.program} summary {contents.shell_quoted_run} --full")
+    sections_lines = [_render_section(report_section, bounds, SOME) for report_section in contents.report_sections]
     trial_lines = render_or_explain(
         "trials", lambda: [line for point in _headline_lines(contents) for line in wrap_text(point)]
     )
@@ -40,10 +40,12 @@ def render_summary(contents: Contents, *, full: bool = False) -> str:
 
 def render_short_summary(contents: Contents) -> str:
     """At most 40 lines: what needs attention, and the faults that were met. All else is in the summary."""
-    bounds = ListBounds(f"{contents.program} summary {contents.quoted}")
-    sections = {report_section.title: report_section for report_section in contents.parts}
+    bounds = ListBounds(f"{contents.program} summary {contents.shell_quoted_run}")
+    sections = {report_section.title: report_section for report_section in contents.report_sections}
     fault_lines = (
-        [line for line in sections[RECOVERY].lines[:2] for line in wrap_text(line)] if EFFECTS in sections else []
+        [line for line in sections[RECOVERY].figure_sentences[:2] for line in wrap_text(line)]
+        if EFFECTS in sections
+        else []
     )
     for table in sections[EFFECTS].tables[:1] if EFFECTS in sections else ():
         groups = [group[:1] for group in _group_rows_by_name(table)]
@@ -73,7 +75,8 @@ def _render_attention_sections(contents: Contents, bounds: ListBounds, items_max
     yield render_or_explain("verdict", lambda: wrap_text(f"{describe_verdict(contents.report)[0]}."))
     yield render_or_explain("harm", lambda: _render_harm(contents, bounds, items_max))
     yield render_or_explain(
-        "what hurt most", lambda: _render_list("what hurt most:", contents.hurt_most, bounds, min(items_max, MOST))
+        "what hurt most",
+        lambda: _render_list("what hurt most:", contents.most_harmful_faults, bounds, min(items_max, MOST)),
     )
     yield render_or_explain("trials to look at", lambda: _render_failures(contents, bounds, min(items_max, MOST)))
     yield render_or_explain(
@@ -91,7 +94,9 @@ def _render_harm(contents: Contents, bounds: ListBounds, items_max: int) -> list
         f"{f'{example.times} times, first in ' if example.times > 1 else ''}{example.trial}: {example.text}"
         for example in examples
     ]
-    return _render_list(contents.harm_said, lines, bounds, items_max) if lines else wrap_text(contents.harm_said)
+    return (
+        _render_list(contents.harm_sentence, lines, bounds, items_max) if lines else wrap_text(contents.harm_sentence)
+    )
 
 
 def _render_list(head: str, items: Sequence[str], bounds: ListBounds, items_max: int) -> list[str]:
@@ -112,14 +117,14 @@ def _render_failures(contents: Contents, bounds: ListBounds, items_max: int) -> 
         )
         if report.started is not None or report.rulings is not None:
             # In one line, however long: a command that is wrapped cannot be copied.
-            lines.append(f"    {' '.join(contents.replay(failure_way.trials[0]).split())}")
+            lines.append(f"    {' '.join(contents.build_replay_command(failure_way.trials[0]).split())}")
     return [*lines, *bounds.render_more_line(len(contents.failure_ways) - items_max)] if contents.failure_ways else []
 
 
 def _render_run_facts(contents: Contents) -> list[str]:
     def render_facts() -> list[str]:
         texts = [
-            text if name == "end" else f"{name} {text}" for name, text in contents.facts.items() if name != "folder"
+            text if name == "end" else f"{name} {text}" for name, text in contents.run_facts.items() if name != "folder"
         ]
         return wrap_text(" · ".join(texts))
 
@@ -127,18 +132,21 @@ def _render_run_facts(contents: Contents) -> list[str]:
 
 
 def _headline_lines(contents: Contents) -> list[str]:
-    return [f"{point.said}." for point in contents.points]
+    return [f"{point.said}." for point in contents.headline_figures]
 
 
 def _render_section(report_section: Section, bounds: ListBounds, items_max: int) -> list[str]:
-    lines = [report_section.title.upper(), *(line for text in report_section.lines for line in wrap_text(text))]
+    lines = [
+        report_section.title.upper(),
+        *(line for text in report_section.figure_sentences for line in wrap_text(text)),
+    ]
     for table in report_section.tables:
         if table.words:
             row_texts = [f"{number} × {name}: {text}" for name, number, text in table.cell_texts]
             lines += _render_list(f"{table.caption}:", row_texts, bounds, items_max)
         # Details only where all are shown.
         elif not (table.detail and bounds.whole):
-            is_only_table = not report_section.lines and not report_section.tables[1:]
+            is_only_table = not report_section.figure_sentences and not report_section.tables[1:]
             lines += [
                 *([] if is_only_table else wrap_text(f"{table.caption}:")),
                 *bounds.render_table(_table_header(table), _group_rows_by_name(table)),

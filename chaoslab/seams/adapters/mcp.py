@@ -85,7 +85,7 @@ class Mcp(Adapter):
                 yield
             return
         with (
-            code_swap.swap_code(session.list_tools, lambda real: _wrap_list_tools(listed, real)),
+            code_swap.swap_code(session.list_tools, lambda real: _wrap_list_tools_to_record(listed, real)),
             code_swap.swap_code(session.call_tool, lambda real: _wrap_call_tool(wrapping, tool.name, real, listed)),
         ):
             yield
@@ -101,7 +101,7 @@ def _import_session_class() -> Any:
         raise ImportError("mcp_tool needs the MCP SDK, which is not installed: pip install mcp") from None
 
 
-def _wrap_list_tools(listed: Listed, real: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_list_tools_to_record(listed: Listed, real: Callable[..., Any]) -> Callable[..., Any]:
     """The fake of `ClientSession.list_tools`, which keeps what a session's list says of each tool."""
 
     async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:

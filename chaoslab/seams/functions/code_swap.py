@@ -84,7 +84,7 @@ def swap_code(thing: Any, stand_in: StandIn) -> Iterator[None]:
             function.__signature__ = signature  # type: ignore[attr-defined]
 
 
-def make_reference_swap(thing: Any, stand_in: StandIn) -> tuple[Any, Callable[..., Any]]:
+def make_reference_replacement(thing: Any, stand_in: StandIn) -> tuple[Any, Callable[..., Any]]:
     """The object to be sought where a program holds it, and what is put in its place, for a thing without code of its
     own. A method kept behind a cache is sought in its class."""
     if type(thing) is MethodType:

@@ -137,7 +137,7 @@ TYPES = {
 _NAME_IN_TEXT = re.compile(r"[A-Za-z_][\w.]*")
 
 
-def find_injected_parameters(function: Callable[..., Any]) -> frozenset[str]:
+def find_framework_parameters(function: Callable[..., Any]) -> frozenset[str]:
     """The names of the function's parameters that its framework fills in."""
     try:
         parameters = inspect.signature(function).parameters
@@ -146,13 +146,13 @@ def find_injected_parameters(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(
         name
         for name, parameter in parameters.items()
-        if _is_injected_annotation(_evaluate_annotation(function, parameter.annotation))
+        if _is_framework_annotation(_evaluate_annotation(function, parameter.annotation))
     )
 
 
 def find_unpassed_parameters(function: Any) -> frozenset[str]:
     """The parameters that a caller does not pass: those that a framework injects, and the object of a method."""
-    return find_injected_parameters(function) | find_self_parameter(function)
+    return find_framework_parameters(function) | find_self_parameter(function)
 
 
 def find_self_parameter(function: Any) -> frozenset[str]:
@@ -183,7 +183,7 @@ def _evaluate_annotation(function: Callable[..., Any], annotation: Any) -> Any:
         return annotation
 
 
-def _is_injected_annotation(annotation: Any) -> bool:
+def _is_framework_annotation(annotation: Any) -> bool:
     if isinstance(annotation, str):
         # the same for an annotation's text
         names = [path.rpartition(".")[2] for path in _NAME_IN_TEXT.findall(annotation)]
@@ -192,14 +192,14 @@ def _is_injected_annotation(annotation: Any) -> bool:
     origin = get_origin(annotation)
     if origin is Annotated:
         inner, *markers = get_args(annotation)
-        return _is_injected_annotation(inner) or any(map(_is_injection_marker, markers))
+        return _is_framework_annotation(inner) or any(map(_is_framework_marker, markers))
     if origin in (Union, UnionType):
-        return any(map(_is_injected_annotation, get_args(annotation)))
+        return any(map(_is_framework_annotation, get_args(annotation)))
     kind = origin or annotation
     return isinstance(kind, type) and any(_is_framework_type(base.__name__, base.__module__) for base in kind.__mro__)
 
 
-def _is_injection_marker(marker: Any) -> bool:
+def _is_framework_marker(marker: Any) -> bool:
     kind = marker if isinstance(marker, type) else type(marker)
     return any(base.__name__.startswith(MARKER) for base in kind.__mro__)
 

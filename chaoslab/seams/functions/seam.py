@@ -163,7 +163,7 @@ class FunctionSeam:
             call = CallRecord(tool, args, kwargs)
             with _Noted(book, call, self._numbering):
                 if (reach := self.plan.find_candidates(name)) and (
-                    attempt := self._find_hit_attempt(reach, book, call)
+                    attempt := self._make_attempt_if_hit(reach, book, call)
                 ):
                     return attempt.return_or_raise(*run_synchronously(attempt.run_through_faults()))
                 result = function(*args, **kwargs)
@@ -188,7 +188,7 @@ class FunctionSeam:
             call = CallRecord(tool, args, kwargs)
             with _Noted(book, call, self._numbering):
                 if (reach := self.plan.find_candidates(name)) and (
-                    attempt := self._find_hit_attempt(reach, book, call)
+                    attempt := self._make_attempt_if_hit(reach, book, call)
                 ):
                     return attempt.return_or_raise(*await attempt.run_through_faults())
                 result = await function(*args, **kwargs)
@@ -227,7 +227,7 @@ class FunctionSeam:
 
         return stand_in
 
-    def _find_hit_attempt(self, reach: Candidates, book: TrialLog, call: CallRecord) -> _Attempt | None:
+    def _make_attempt_if_hit(self, reach: Candidates, book: TrialLog, call: CallRecord) -> _Attempt | None:
         """The attempt if an injection hits it, else None. Most attempts meet no fault and cost no more than this."""
         memory = self.memory
         with self._numbering:

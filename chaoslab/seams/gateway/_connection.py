@@ -28,7 +28,7 @@ from chaoslab.seams.gateway._upstream import (
 from chaoslab.seams.gateway.routes import GatewayRoute, find_proxy
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.line import ClientEnd, StreamView
-from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, is_in_parts, make_message_cutter
+from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, has_body_in_parts, make_message_cutter
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, render_chunk, render_head
@@ -190,7 +190,7 @@ class Exchange:
     """The client has ended its own direction; takes nothing any more; has ended its WebSocket as it should."""
 
     trip_s = 0.0
-    asked_at = ""
+    user_source_line = ""
     _attempt: ServiceAttempt
 
     def __init__(
@@ -332,7 +332,7 @@ class Exchange:
         self._head = len(head)
         self._told = status, answer_fields, []
         # A stream is seen part by part: its first and last byte, and its longest silence.
-        if upgraded or is_in_parts(answer_fields):
+        if upgraded or has_body_in_parts(answer_fields):
             self._stream = StreamView(self._attempt.began_s, make_message_cutter(status, answer_fields))
         write = self._send_to_client if self._wire is None else self._write_to_fault_wire
         if bodiless:
@@ -556,5 +556,5 @@ class Exchange:
                 await asyncio.wait_for(self._left.wait(), max(0.0, delay_s))
         return self._given_up
 
-    def abandon_oldest_exchange(self) -> None:
+    def end_exchange_as_hang_up(self) -> None:
         self._lapsed = True

@@ -95,7 +95,7 @@ class Server(web.Server):
         target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
         # Before the route: a loop takes connections until the system has none left.
         if self._gateway.mark in said.get(HOP.lower(), ""):
-            return line.send_gateway_answer(508, self._gateway.report_loop(target.partition("?")[0][:60]))
+            return line.send_gateway_answer(508, self._gateway.warn_of_routing_loop(target.partition("?")[0][:60]))
         led = self.find_route(line, request.method, target, said, old=old)
         if isinstance(led, SentAnswer):
             return led

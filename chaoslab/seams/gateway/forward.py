@@ -93,7 +93,7 @@ class ForwardProxy:
             return
         hops = " ".join(_HOPS.findall(head))
         route = (
-            (508, self._gateway.report_loop(target_route.name))
+            (508, self._gateway.warn_of_routing_loop(target_route.name))
             if self._gateway.mark in hops
             else self.find_route(target_route)
         )
@@ -202,7 +202,7 @@ class ForwardProxy:
         }
         # To itself: each request would come back as one more.
         if target.is_local and target.port in own_ports:
-            return 508, self._gateway.report_loop(target.name)
+            return 508, self._gateway.warn_of_routing_loop(target.name)
         if self._passes:
             self._gateway.warn_once(f"{target.name} is no route: what goes there passes unread")
             return None

@@ -12,7 +12,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.terminal import clean_text
 from chaoslab.seams.gateway.controls import Controls
 from chaoslab.seams.gateway.routes import GatewayRoute
-from chaoslab.seams.services.aside import make_service_attempt, make_unparsed_attempt
+from chaoslab.seams.services.aside import make_service_attempt, make_unknown_host_attempt
 from chaoslab.seams.services.line import ClientEnd, Line
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
@@ -87,7 +87,7 @@ class Gateway:
         # Others' marks stay in it: any of the gateways on the way may be the one that comes again.
         return HOP, f"{hops} {self.mark}".strip()
 
-    def report_loop(self, path: str) -> str:
+    def warn_of_routing_loop(self, path: str) -> str:
         """Tells of a request that has come back. Returns the words for it."""
         message = f"{path} leads back to this gateway: a loop"
         self.warn_once(message, aloud=True)
@@ -127,7 +127,7 @@ class Gateway:
         """The attempt that a request is; None outside of a trial. One to a service that is no route is not noted."""
         with self.lock:
             if name not in self.routes:
-                return make_unparsed_attempt(self.seam, name, request)
+                return make_unknown_host_attempt(self.seam, name, request)
             return make_service_attempt(self.seam, name, request, line)
 
     def handle_exchange_end(self, attempt: ServiceAttempt, client_end: ClientEnd) -> None:

@@ -270,10 +270,10 @@ class KeptParts:
         try:
             piece = await self._parts.read_part()
         except Failure as failure:
-            self._record_once(failure.kind)
+            self._record_body_once(failure.kind)
             raise
         if piece is None:
-            self._record_once()
+            self._record_body_once()
         # Up to the bound and no further: the log keeps no more of a reply that is read whole either.
         elif len(self._body) < BODY_MAX:
             self._body += piece
@@ -281,10 +281,10 @@ class KeptParts:
 
     # A reader that stops early leaves a record of what it got.
     async def aclose(self) -> None:
-        self._record_once()
+        self._record_body_once()
         await self._parts.aclose()
 
-    def _record_once(self, failure: str = "") -> None:
+    def _record_body_once(self, failure: str = "") -> None:
         if not self._over:
             self._over = True
             self._record(bytes(self._body), failure)

@@ -99,7 +99,7 @@ class ConfirmedOutage:
     outage: Outage
     until_s: float
 
-    def find_met_fault(self, error: str | None, *, began_s: float, ended_s: float) -> ActiveFault | None:
+    def make_fault_if_met(self, error: str | None, *, began_s: float, ended_s: float) -> ActiveFault | None:
         """The fault of another call that this outage met, by its failure and its time; None if it did not."""
         name, injection = self.active.fault_name, self.active.injection
         if self.outage.held is None:

@@ -151,7 +151,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         except KeyError:
             raise LookupError(f"no target of the lab is at {request.url.netloc.decode()}") from None
 
-    def renew_lanes(self, lanes: LaneBroker, *, spent_usd: float = 0.0) -> None:
+    def replace_lanes(self, lanes: LaneBroker, *, spent_usd: float = 0.0) -> None:
         """Begins anew with other lanes, no connections and `spent_usd` spent: the next trial has a network of its
         own."""
         self.lanes, self.cost_usd = lanes, spent_usd
@@ -338,7 +338,7 @@ class _Attempt(Attempt):
     async def send(self, call: Call) -> Reply:
         """Sends the call. A reply in which a part of the lab says that it is broken ends the run."""
         try:
-            reply = await self._send_past_outages(call)
+            reply = await self._send_through_outages(call)
         except Failure as failure:
             if self.target.recorded and self.via != "lane":  # the target itself failed
                 self._record_reply(call, failure=failure.kind)
@@ -372,7 +372,7 @@ class _Attempt(Attempt):
         value = self.call.value
         return self._of_model and isinstance(value, dict) and value.get("stream") is True
 
-    async def _send_past_outages(self, call: Call) -> Reply:
+    async def _send_through_outages(self, call: Call) -> Reply:
         """Sends the call to a service whose process may be stopped, or is stopped for this call. The fault acts on the
         process: the failure is the one that the call met."""
         processes = self.seam.processes
@@ -417,7 +417,7 @@ class _Attempt(Attempt):
         if outage_begun is not None:
             fault = outage_begun.active
         elif stopped is not None:
-            fault = stopped.find_met_fault(error, began_s=sent_s, ended_s=self.seam.clock.monotonic())
+            fault = stopped.make_fault_if_met(error, began_s=sent_s, ended_s=self.seam.clock.monotonic())
         if fault is not None:
             self.faults.log_outage_fault(fault)
 

@@ -129,13 +129,13 @@ class CommandCalls:
 
         return stand_in
 
-    def _let_process_work(self, process: Popen) -> None:
+    def _give_process_work_time(self, process: Popen) -> None:
         """Lets a command that never ends do its work, for which it has some real time."""
         with self.outside(), suppress(subprocess.TimeoutExpired):
             self._wait(process, WORK_S)
 
     def _wait_until_timeout(self, process: Popen, *args: Any, timeout: float | None = None, **_: Any) -> Any:
-        self._let_process_work(process)
+        self._give_process_work_time(process)
         timeout = next((value for value in args if isinstance(value, int | float)), timeout)
         self._seam.clock.sleep(SECONDS_MAX if timeout is None else timeout)
         raise subprocess.TimeoutExpired(process.args, timeout or SECONDS_MAX)
@@ -159,7 +159,7 @@ class CommandCalls:
             words = args[0] if is_shell else args
             options.pop("limit", None)
             process = subprocess.Popen(words, shell=is_shell, **options)
-            return AsyncProcess(process, self._seam.clock, self._let_process_work)
+            return AsyncProcess(process, self._seam.clock, self._give_process_work_time)
 
         return start_async_process
 

@@ -67,7 +67,7 @@ class GraphQL(Message):
         undone = [f for f in self.fields if none and not (isinstance(data, Mapping) and data.get(f.key) is not None)]
         return [(field.name, field.arguments) for field in self.fields if field not in undone]
 
-    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+    def extract_tool_answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         if not isinstance(reply, Mapping) or not ("data" in reply or "errors" in reply):
             return None
         data, errors, keys = reply.get("data"), reply.get("errors"), [field.key for field in self.fields]

@@ -63,11 +63,11 @@ class JsonRpc(Message):
         return {**self.body, "params": arguments if by_name else arguments.get("params")}
 
     def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
-        answer = self.answer(reply)
+        answer = self.extract_tool_answer(reply)
         # An answer that is not known may have been a success.
         return [(self.tool, arguments)] if answer is None or (answer.ok and answer.done) else []
 
-    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+    def extract_tool_answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         # With `method` it is the server's own request, on the same stream.
         if not isinstance(reply, Mapping) or "method" in reply or not ("result" in reply or "error" in reply):
             return None

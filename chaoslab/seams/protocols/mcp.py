@@ -95,7 +95,7 @@ class SessionMessage(Message):
     def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         return []
 
-    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+    def extract_tool_answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         return None
 
 
@@ -113,8 +113,8 @@ class McpToolCall(JsonRpc):
     def build_body_with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**self.body, "params": {**self._params, "arguments": arguments}}
 
-    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        rpc_answer = super().answer(reply)
+    def extract_tool_answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+        rpc_answer = super().extract_tool_answer(reply)
         if rpc_answer is None or not isinstance(rpc_answer.value, Mapping):  # an error has no value
             return rpc_answer
         data = rpc_answer.value
@@ -235,9 +235,9 @@ class Batch(Message):
             for effect in call.list_effects(self._get_call_part(arguments, index) or {}, answers.get(index))
         ]  # fmt: skip
 
-    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:
+    def extract_tool_answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:
         answers = self._find_answers(reply)
-        by_index = {index: call.answer(answers.get(index), schema) for index, call in self._calls.items()}
+        by_index = {index: call.extract_tool_answer(answers.get(index), schema) for index, call in self._calls.items()}
         parts = {index: tool_answer for index, tool_answer in by_index.items() if tool_answer is not None}
         if not parts:
             return None
@@ -284,8 +284,8 @@ class ContentRequest(JsonRpc):
     def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         return []
 
-    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        rpc_answer = super().answer(reply)
+    def extract_tool_answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+        rpc_answer = super().extract_tool_answer(reply)
         key = CONTENTS[self.tool]
         if (
             rpc_answer is None
@@ -306,8 +306,8 @@ class ToolListRequest(JsonRpc):
     def list_effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         return []
 
-    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        rpc_answer = super().answer(reply)
+    def extract_tool_answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+        rpc_answer = super().extract_tool_answer(reply)
         if (
             rpc_answer is None
             or not isinstance(rpc_answer.value, Mapping)

@@ -40,7 +40,7 @@ class Message:
         """The effects of the request with these arguments. `reply`: the whole answer, or None if it is not known."""
         raise NotImplementedError
 
-    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:
+    def extract_tool_answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:
         """Reads a whole message; None if it does not answer this request. `schema`: the JSON schema of the tool's
         results, if it is known."""
         raise NotImplementedError

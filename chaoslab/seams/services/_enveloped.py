@@ -97,7 +97,7 @@ class EnvelopedReply(ServedReply):
             message, schema, _ = self.__dict__["_of"]
             # Only the event that answers is replaced; progress before it stays.
             body = json_rpc.replace_matching_event(
-                self.body, lambda payload: message.answer(payload, schema) is not None, text
+                self.body, lambda payload: message.extract_tool_answer(payload, schema) is not None, text
             )
         return ServedReply(self.status, set_content_length(self.fields, body), body)
 
@@ -116,7 +116,7 @@ def unwrap_tool_value(served: ServedReply, message: Message, schema: Any) -> Ser
     """The reply with the tool's own value, if it answers the message; else as it is."""
     # A stream may have other messages before the one that answers.
     for payload in json_rpc.iterate_json_values(served.body) if is_event_stream(served.fields) else (served.value,):
-        answer = message.answer(payload, schema)
+        answer = message.extract_tool_answer(payload, schema)
         if answer is not None:
             return EnvelopedReply(served, message, schema, payload, answer)
     return served

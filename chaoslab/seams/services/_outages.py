@@ -78,7 +78,7 @@ class Outages:
                 line.break_connection()
         return current
 
-    def end_all_as_killed_client(self) -> None:
+    def end_connections_of_killed_client(self) -> None:
         """Ends all connections, whose client was killed."""
         for lines in self._lines.values():
             for line in list(lines.values()):

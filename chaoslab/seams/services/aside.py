@@ -74,7 +74,7 @@ def make_service_attempt(seam: ServiceSeam, name: str, request: HttpRequest, lin
     return ServiceAttempt(seam, seam.book, name, request, line, call)
 
 
-def make_unparsed_attempt(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt | None:
+def make_unknown_host_attempt(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt | None:
     """The attempt that a request is to a host which is no service of the trial; None outside of one."""
     if seam.book is None:
         return None

@@ -62,7 +62,7 @@ class Line(Protocol):
         """The time from one end to the other."""
 
     @property
-    def asked_at(self) -> str:
+    def user_source_line(self) -> str:
         """The line of the user's source that sent the request; empty if it is not known."""
 
     async def request_service_answer(self, request: HttpRequest) -> AppAnswer:
@@ -71,7 +71,7 @@ class Line(Protocol):
     async def wait_unless_client_left(self, delay_s: float) -> bool:
         """Lets time pass; True if the client hung up meanwhile, or before."""
 
-    def abandon_oldest_exchange(self) -> None:
+    def end_exchange_as_hang_up(self) -> None:
         """Ends the exchange as if the client had hung up now."""
 
 

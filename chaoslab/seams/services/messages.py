@@ -170,7 +170,7 @@ def is_event_stream(fields: Iterable[tuple[str, str]]) -> bool:
     return any(value.startswith((EVENT_STREAM, FRAMES)) and name.lower() == "content-type" for name, value in fields)
 
 
-def is_in_parts(fields: Iterable[tuple[str, str]]) -> bool:
+def has_body_in_parts(fields: Iterable[tuple[str, str]]) -> bool:
     """True if the headers say that the body comes in parts, each with a meaning of its own: a stream, or lines."""
     for name, value in fields:
         if name.lower() == "content-type" and (

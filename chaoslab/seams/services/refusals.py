@@ -190,7 +190,7 @@ class Refusals:
         number = book.requests.count_requests(name) + 1
         return any(decision in HITS for decision in self._decide_injections(reach, name, number, 1, foreseen=True))
 
-    def list_passed_injections(self, name: str, number: int, attempt: int) -> list[str]:
+    def list_sparing_injections(self, name: str, number: int, attempt: int) -> list[str]:
         """The injections whose dice let this attempt's connection pass."""
         reach = self.get_refusing_injections(name)
         if not reach:
@@ -223,7 +223,7 @@ def _find_failure_kind(faults: AttemptFaults, reach: Candidates, decisions: Sequ
         run_synchronously(
             run_flow(
                 nest_flows(faults.build_fault_getters(reach, decisions), call, faults.log_injected_fault),
-                _RefusingTarget(),
+                _UnloggedRefusingDriver(),
             )
         )
     except Failure as failure:
@@ -231,7 +231,7 @@ def _find_failure_kind(faults: AttemptFaults, reach: Candidates, decisions: Sequ
     return "refused"
 
 
-class _RefusingTarget:
+class _UnloggedRefusingDriver:
     """The driver of stories that refuse: nothing is sent."""
 
     async def send(self, call: Call) -> Reply:  # noqa: ARG002

@@ -46,8 +46,8 @@ from chaoslab.seams.services.messages import (
     Fields,
     HttpRequest,
     ServedReply,
+    has_body_in_parts,
     is_event_stream,
-    is_in_parts,
     make_message_cutter,
 )
 from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, get_unknown_price
@@ -349,7 +349,7 @@ class ServiceAttempt(Attempt):
             )
         )
         if book.lines is not None:
-            book.lines.append(line.asked_at)
+            book.lines.append(line.user_source_line)
         # Without a hit the base gets no injections, so that it makes no stories.
         super().__init__(
             call,
@@ -374,7 +374,7 @@ class ServiceAttempt(Attempt):
         self.rolled: list[str] = self.faults.rolled if self.hit else list(decisions.asked)
         # Its connection was made, so the dice of refusals let it pass.
         if attempt == 1 or self.asked is refused:
-            self.rolled += seam.refusals.list_passed_injections(name, number, attempt)
+            self.rolled += seam.refusals.list_sparing_injections(name, number, attempt)
         seam.open[id(self)] = self
 
     def yield_recorded_parts(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -487,7 +487,7 @@ class ServiceAttempt(Attempt):
                 self.chat.sent = request
         answer = await self.line.request_service_answer(request)
         self.wait_for_pause_end()
-        streams = (is_event_stream if self._reads_all else is_in_parts)(answer.fields)
+        streams = (is_event_stream if self._reads_all else has_body_in_parts)(answer.fields)
         if answer.status != UPGRADED and not streams:
             status, fields, body = await answer.read_all()
             return self._record_whole_answer(status, fields, body, request, value)
@@ -614,7 +614,7 @@ class ServiceAttempt(Attempt):
         if await self.line.wait_unless_client_left(left_s) or self.over:
             raise Failure("timed_out")
         if isinf(delay_s):
-            self.line.abandon_oldest_exchange()
+            self.line.end_exchange_as_hang_up()
             self.seam.lapsed.append(self)
             raise Failure("timed_out")
 
@@ -694,7 +694,7 @@ class ServiceAttempt(Attempt):
             # What has not come to its end is one event more.
             for event in events.feed(piece) if piece is not None else [events.rest]:
                 payload = parse_event_json(event)
-                if message.answer(payload) is not None:
+                if message.extract_tool_answer(payload) is not None:
                     self._record_effects(status, fields, request, value, event)
                     return
                 if isinstance(payload, dict) and "method" not in payload and len(payloads) < STREAMED_MAX:
@@ -713,7 +713,7 @@ class ServiceAttempt(Attempt):
         # Effects of tools that are functions here too must not count twice.
         self.book.served.update(tool for tool, _ in expected)
         for payload in json_rpc.iterate_json_values(body):
-            if self.message.answer(payload) is not None:
+            if self.message.extract_tool_answer(payload) is not None:
                 if not self.seam.tasks[self.name].record_reply(payload, self.message):
                     return []
                 return [effect for effect in self.message.list_effects(value, payload) if effect in expected]

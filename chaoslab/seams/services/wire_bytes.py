@@ -34,7 +34,7 @@ class WireBytes:
         for active in faults:
             pipe = WatchedPipe(self._make_toxic_pipeline(active, now))
             # Only what the pipe changed was a fault, as with streams.
-            pipe.on_change = partial(self._note_injected, active)
+            pipe.on_change = partial(self._note_injected_fault, active)
             pipe.blame = partial(make_broken_fault_error, active.fault_name, "toxics")
             self._line.add(active.injection, pipe, now)
 
@@ -54,7 +54,7 @@ class WireBytes:
                 line.add(info.name, kind(**info.attributes).pipe(dice("bytes", info.name), now), now)
         return line
 
-    def _note_injected(self, active: ActiveFault) -> None:
+    def _note_injected_fault(self, active: ActiveFault) -> None:
         if not active.injected:
             active.injected = True
             self._attempt.handle_injected_fault(active)

@@ -256,7 +256,7 @@ class Pages:
             row=row,
             before=keys[at - 1] if at > 0 else "",
             after=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
-            replay=contents.replay(trial),
+            replay=contents.build_replay_command(trial),
             here=_make_run_page_path(run.name),
         )
 

@@ -119,7 +119,7 @@ def test_a_stream_is_told_with_its_times_and_a_wait_for_more(monkeypatch: pytest
     program = Program(monkeypatch, "GET").takes(EVENTS + b"9\r\ndata: a\n\n\r\n", 1000)
     program.machine.now = 4.0
     program.side.handle_timeout()
-    program.side.abandon_oldest_exchange()
+    program.side.end_exchange_as_hang_up()
     ((_, seen),) = program.seen
     assert (seen.error, seen.waited, seen.gave_up, program.waited) == ("left", True, True, [1])
     assert seen.streamed is not None
@@ -162,7 +162,7 @@ def test_a_process_that_dies_resets_what_is_under_way_and_closes_what_is_idle(mo
     busy, idle = Program(monkeypatch, "GET"), Program(monkeypatch)
     busy.side.break_connection()
     idle.side.break_connection()
-    idle.side.abandon_oldest_exchange()
+    idle.side.end_exchange_as_hang_up()
     assert (busy.closed, idle.closed) == (["reset"], ["close"])
 
 

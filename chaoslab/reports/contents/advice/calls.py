@@ -56,7 +56,7 @@ slow_timeout = FaultRule(
 )
 
 
-def many_attempts(evidence: RuleEvidence) -> list[Advice]:
+def advise_on_many_attempts(evidence: RuleEvidence) -> list[Advice]:
     """One request was attempted so often that the retries would add to an outage."""
     cases = [case for case in evidence.trials_by_case if case.noticed.attempts >= MANY]
     size = evidence.compute_trial_rate(cases)

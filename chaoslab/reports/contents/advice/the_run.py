@@ -10,7 +10,7 @@ NAME, NAMED = 60, 8
 """The most characters of a fault's name, and the most faults that are named."""
 
 
-def never_called(evidence: RuleEvidence) -> list[Advice]:
+def advise_on_idle_injections(evidence: RuleEvidence) -> list[Advice]:
     """An injection whose dice were rolled for no call."""
     trials = tuple(evidence.order)
     size = compute_rate(len(trials), len(trials))
@@ -30,7 +30,7 @@ def never_called(evidence: RuleEvidence) -> list[Advice]:
     ]
 
 
-def never_witnessed(evidence: RuleEvidence) -> list[Advice]:
+def advise_on_never_met_faults(evidence: RuleEvidence) -> list[Advice]:
     """Faults were drawn and never met."""
     met_faults = {fault for case in evidence.trials_by_case for fault, _ in case.met}
     cases = [case for case in evidence.trials_by_case if not met_faults.issuperset(case.noticed.drawn)]
@@ -70,7 +70,7 @@ POSSIBLE = 0.1
 """The share of bad ends that the trials should exclude at 95 %. That takes 35 of them."""
 
 
-def too_few(evidence: RuleEvidence) -> list[Advice]:
+def advise_on_too_few_trials(evidence: RuleEvidence) -> list[Advice]:
     """No trial that met a fault ended badly, and the trials are too few to rely on that."""
     items = []
     for name in sorted({fault for case in evidence.judged_cases for fault, _ in case.met}):
@@ -99,7 +99,7 @@ _REMEDY = (
 )
 
 
-def unreached(evidence: RuleEvidence) -> list[Advice]:
+def advise_on_unreached_requests(evidence: RuleEvidence) -> list[Advice]:
     """A fault was planned for a numbered request that the agent did not make."""
     requests_made: dict[tuple[str, str, int], dict[Case, int]] = {}
     for case in evidence.trials_by_case:

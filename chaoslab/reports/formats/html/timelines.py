@@ -34,7 +34,7 @@ class _TextTable:
     numbers: dict[str, int] = field(default_factory=dict)
     size: int = 0
 
-    def get_text_index(self, text: str) -> int:
+    def get_or_add_text_index(self, text: str) -> int:
         if text not in self.numbers:
             self.numbers[text] = len(self.numbers)
             # A quote at each end and a comma.
@@ -69,24 +69,24 @@ def build_timelines(contents: Contents) -> dict[str, Any]:
 def _trial_data(contents: Contents, row: TrialRow, word_table: _TextTable) -> dict[str, Any]:
     evidence = [
         [
-            word_table.get_text_index(finding.kind),
-            word_table.get_text_index(finding.text),
-            [[word_table.get_text_index(line.file), line.line] for line in finding.lines],
+            word_table.get_or_add_text_index(finding.kind),
+            word_table.get_or_add_text_index(finding.text),
+            [[word_table.get_or_add_text_index(line.file), line.line] for line in finding.lines],
         ]
         for finding in row.evidence
     ]
     return {
         "key": row.trial,
-        "outcome": word_table.get_text_index(outcome_word(row.outcome)),
-        "mark": word_table.get_text_index(outcome_glyph(row.outcome)),
+        "outcome": word_table.get_or_add_text_index(outcome_word(row.outcome)),
+        "mark": word_table.get_or_add_text_index(outcome_glyph(row.outcome)),
         "look": str(row.outcome),
-        "why": word_table.get_text_index(row.why),
-        "ruled": word_table.get_text_index(_describe_ruling(row)),
-        "prompt": word_table.get_text_index(row.prompt),
-        "answer": word_table.get_text_index(row.answer),
+        "why": word_table.get_or_add_text_index(row.why),
+        "ruled": word_table.get_or_add_text_index(_describe_ruling(row)),
+        "prompt": word_table.get_or_add_text_index(row.prompt),
+        "answer": word_table.get_or_add_text_index(row.answer),
         "evidence": evidence,
-        "replay": contents.replay(row.trial),
-        "show": f"{settings.get_program_name()} show {contents.quoted} --trial {row.trial}",
+        "replay": contents.build_replay_command(row.trial),
+        "show": f"{settings.get_program_name()} show {contents.shell_quoted_run} --trial {row.trial}",
     }
 
 
@@ -112,16 +112,16 @@ def _list_events(records: Sequence[Record], word_table: _TextTable, *, gone: Set
         text = f"fault    {fault.describe_in_words()}" if fault else render_event(event)
         if not text:
             continue
-        file = word_table.get_text_index(f"{escape_and_shorten(record.writer, TEXT)}.log")
+        file = word_table.get_or_add_text_index(f"{escape_and_shorten(record.writer, TEXT)}.log")
         yield [
             # To a microsecond: further digits would only make the page larger.
             round(record.t - start_t, 6),
-            word_table.get_text_index(_choose_event_lane(event)),
-            word_table.get_text_index(text[:9].strip()),
+            word_table.get_or_add_text_index(_choose_event_lane(event)),
+            word_table.get_or_add_text_index(text[:9].strip()),
             # Before the event, when it began.
             round(event.duration_s, 6) if isinstance(event, events.CallFinished | events.PromptFinished) else 0.0,
             _choose_event_tone(record, fault, gone),
-            word_table.get_text_index(escape_and_shorten(text[9:], TEXT)),
+            word_table.get_or_add_text_index(escape_and_shorten(text[9:], TEXT)),
             file,
             record.seq,
         ]

@@ -13,7 +13,7 @@ from chaoslab.base.user_line import find_user_line
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.services.aside import make_service_attempt
 from chaoslab.seams.services.line import AppAnswer, ClientEnd, StreamView
-from chaoslab.seams.services.messages import Fields, HttpRequest, is_in_parts, make_message_cutter
+from chaoslab.seams.services.messages import Fields, HttpRequest, has_body_in_parts, make_message_cutter
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 from chaoslab.worlds.virtual.machine.machine import Waiter
 from chaoslab.worlds.virtual.network.network import TRIP_S, Gate, NetworkEnd
@@ -30,7 +30,7 @@ class ClientSide:
     def __init__(self, end: NetworkEnd, seam: ServiceSeam, name: str, application: Application) -> None:
         self._end, self._seam, self._name, self._application = end, seam, name, application
         self._open: deque[_Exchange] = deque()
-        self._how = self.asked_at = ""
+        self._how = self.user_source_line = ""
         self._waiter: Waiter | None = None
         end.peer.watcher = self
         seam.outages.add_connection(name, self)
@@ -84,14 +84,14 @@ class ClientSide:
             self._waiter = None
         return bool(self._how)
 
-    def abandon_oldest_exchange(self) -> None:
+    def end_exchange_as_hang_up(self) -> None:
         if self._open:
             self._open.popleft().handle_end("left")
 
     def handle_send(self) -> None:
         book = self._seam.book
         if book is not None and book.lines is not None:
-            self.asked_at = find_user_line() or self.asked_at
+            self.user_source_line = find_user_line() or self.user_source_line
 
     # What the program observes at its end.
 
@@ -139,7 +139,7 @@ class _Exchange:
 
     def _begin_answer(self, status: int, fields: Fields) -> None:
         self._answer = status, fields, []
-        if is_in_parts(fields):
+        if has_body_in_parts(fields):
             self._stream = StreamView(self.attempt.began_s, make_message_cutter(status, fields))
 
     def _add_body_part(self, piece: bytes) -> None:
