@@ -690,10 +690,11 @@ class Traffic:
     port: int
     keys: dict[str, Any]
     linger_s: float = 60.0
+    logs: tuple[str, ...] = ()
     calls: int = 0
 
     def start(self) -> subprocess.Popen[bytes]:
-        gateway = ["chaoslab", "gateway", "--port", str(self.port), "--linger", f"{self.linger_s:g}"]
+        gateway = ["chaoslab", "gateway", "--port", str(self.port), "--linger", f"{self.linger_s:g}", *self.logs]
         gateway += ["--route", f"crm={self.url}", "--fault", "tool_error:crm"]
         made(self.folder, steps=[{"command": gateway, "for": "60s"}], lease="1s", **self.keys)
         started = subprocess.Popen([*self.command("run"), "--quiet"], stdout=subprocess.DEVNULL)
@@ -718,15 +719,25 @@ class Traffic:
         seen.append(self.status())
         return seen[-1]
 
+    def add_probe(self, host: str) -> None:
+        """Has the steady state be a probe of the service, by this name of its host."""
+        url = self.url.replace("http://127.0.0.1", host)
+        self.keys["steady"] = [{"name": "way", "http": f"{url}/health", "within": "0.5s"}]
+
+    def count_probes(self) -> list[int]:
+        """The probes that went through each gateway, the first gateway first."""
+        runs = sorted(file.parent for file in self.folder.glob("**/info.log") if file.parent.name != "latest")
+        return [sum("health" in call.tool for _, call in History.read(run).find_events(CallStarted)) for run in runs]
+
     @property
     def story(self) -> JournalContents:
         return read_journal(self.folder / "c" / "shop")
 
 
 @contextmanager
-def traffic(folder: Path, *, linger_s: float = 60.0, **keys: Any) -> Iterator[Traffic]:
+def traffic(folder: Path, *, linger_s: float = 60.0, logs: tuple[str, ...] = (), **keys: Any) -> Iterator[Traffic]:
     with shop() as server:
-        found = Traffic(folder, server.url, free_port(), keys, linger_s)
+        found = Traffic(folder, server.url, free_port(), keys, linger_s, logs)
         try:
             yield found
         finally:
@@ -789,17 +800,65 @@ def test_a_breach_leaves_the_way_of_traffic_and_is_steady_through_it(tmp_path: P
         assert there.status() == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
+@pytest.mark.parametrize(("logs", "host"), [((), "HTTP://LocalHost"), (("--logs", "own"), "http://127.0.0.1")])
+def test_a_left_gateway_is_probed_however_the_probe_is_spelled_and_wherever_its_logs_are(
+    logs: tuple[str, ...], host: str, tmp_path: Path
+) -> None:
+    with traffic(tmp_path, logs=logs) as there:
+        there.add_probe(host)
+        with there.start() as campaign:
+            campaign.send_signal(signal.SIGINT)
+        assert there.story.notes == ["the steady state holds after the rollback"]
+        assert there.count_probes() == [1]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
+def test_a_gateway_of_a_killed_campaign_is_probed_by_the_next_start_and_ended_by_stop(tmp_path: Path) -> None:
+    with traffic(tmp_path) as there:
+        there.add_probe("http://127.0.0.1")
+        with there.start() as killed:
+            killed.kill()
+        eventually(lambda: there.status() == 200)
+        there.linger_s = 50.0  # in the file too, whose step has another name now
+        with there.start() as again:
+            again.kill()
+        assert there.count_probes() == [1, 0]
+        step = there.story.done[-1]
+        told = subprocess.run(there.command("stop"), capture_output=True, text=True, check=False).stdout
+        assert told.strip().endswith(f"it had left {step.name}, which ends now")
+        assert not is_running(step.group or 0)
+        assert there.status() == 0
+
+
+ROUTES = {"http://a:1": "http://g:8/crm", "http://a:1/v2": "http://g:9", "http://localhost": "http://g:8/shop"}
+
+
 @pytest.mark.parametrize(
     ("address", "asked"),
     [
         ("http://a:1/x?y=1", "http://g:8/crm/x?y=1"),
         ("http://a:1/v2/x", "http://g:9/x"),
-        ("http://a:1", "http://g:8/crm"),
+        ("http://a:1/v22/x", "http://g:8/crm/v22/x"),
+        ("http://a:1", "http://g:8/crm/"),
+        ("HTTP://A.:1/x", "http://g:8/crm/x"),
+        ("http://me:word@a:1/x", "http://me:word@g:8/crm/x"),
+        ("http://LOCALHOST.:80/", "http://g:8/shop/"),
+        ("http://127.0.0.1/x", "http://g:8/shop/x"),
+        ("http://[::1]:80/x", "http://g:8/shop/x"),
+        ("https://localhost:80/x", "https://localhost:80/x"),
         ("http://a:12/x", "http://a:12/x"),
+        ("http://a:port/x", "http://a:port/x"),
     ],
 )
 def test_a_probe_asks_the_gateway_for_its_services_alone(address: str, asked: str) -> None:
-    assert find_gateway_url(address, {"http://a:1": "http://g:8/crm", "http://a:1/v2": "http://g:9"}) == asked
+    assert find_gateway_url(address, ROUTES) == asked
+
+
+def test_two_addresses_of_loopback_may_be_two_services() -> None:
+    routes = {f"http://127.0.0.{number}:1": f"http://g:8/{number}" for number in (1, 2)}
+    assert find_gateway_url("http://127.0.0.2:1/x", routes) == "http://g:8/2/x"
+    assert find_gateway_url("http://127.0.0.3:1/x", routes) == "http://127.0.0.3:1/x"
 
 
 def is_running(pid: int) -> bool:
@@ -831,3 +890,19 @@ def test_the_lever_is_pulled_told_and_released(tmp_path: Path, capsys: pytest.Ca
     assert "orders are late" in capsys.readouterr().out
     assert main(["stop", "--release", *lever]) == 0
     assert main(["stop", "--status", *lever]) == 0
+
+
+def test_pulling_the_lever_names_the_gateway_of_a_killed_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "campaigns/shop").mkdir(parents=True)
+    journal = Journal(tmp_path / "campaigns/shop")
+    journal.append_entry("begun", pid=2**22 + 1)
+    for name, group, stays in (("chaoslab test", 7, False), ("chaoslab gateway", 8, True)):
+        journal.append_entry("step", round=1, step=0, name=name)
+        journal.append_entry("process", group=group, stays=stays)
+    assert main(["stop", "--all", "--lever", "lever"]) == 0
+    told = capsys.readouterr().out
+    assert "chaoslab gateway of the campaign shop passes traffic on, without faults (process 8)" in told
+    assert "chaoslab test" not in told

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.standing import StandingCount, Standings
-from chaoslab.core.events import CallFinished, FaultWitnessed, RunStarted, Usage
+from chaoslab.core.events import CallFinished, FaultWitnessed, Usage
 from chaoslab.record.follow import Follower
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -36,8 +36,6 @@ class CampaignMeasures:
         self._base_s = self._now_s = 0.0
         self.cost = 0.0
         self.faults = 0
-        self.gateway_urls: dict[str, str] = {}
-        """The address at the newest gateway of each service behind it, by the service's own."""
         self._counts: dict[Path, tuple[StandingCount, int]] = {}
 
     def _list_run_folders(self) -> Iterable[Path]:
@@ -80,11 +78,6 @@ class CampaignMeasures:
             self.cost += event.cost_usd or 0.0
         elif isinstance(event, FaultWitnessed):
             self.faults += 1
-        elif isinstance(event, RunStarted):
-            urls = {name: str(url) for name, url in event.settings.items()}
-            routes = [name.removeprefix("GATEWAY_") for name in urls if name.startswith("GATEWAY_")]
-            if routes:
-                self.gateway_urls = {urls[f"ROUTE_{name}"]: urls[f"GATEWAY_{name}"] for name in routes}
 
     @property
     def trial_counts(self) -> StandingCount:

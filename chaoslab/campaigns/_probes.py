@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.jsonable import to_one_line
@@ -61,10 +62,14 @@ def _read_probe_value(
 
 def find_gateway_url(address: str, gateway_urls: Mapping[str, str]) -> str:
     """The address by which a gateway is asked for what is at this one; itself if none of its services is there."""
-    for service_url in sorted(gateway_urls, key=len, reverse=True):
-        rest = address.removeprefix(service_url)
-        if rest != address and rest[:1] in ("", "/", "?"):
-            return gateway_urls[service_url] + rest
+    from chaoslab.seams.gateway.routes import parse_route
+
+    routes = [(parse_route(f"service={service_url}"), url) for service_url, url in gateway_urls.items()]
+    # The longest path first, since a service may be below another one.
+    for route, url in sorted(routes, key=lambda entry: len(entry[0].base), reverse=True):
+        if (path := route.find_path(address)) is not None:
+            user, at, _ = urlsplit(address).netloc.rpartition("@")
+            return url.replace("://", f"://{user}{at}", 1) + path
     return address
 
 

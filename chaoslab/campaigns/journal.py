@@ -19,7 +19,8 @@ PAUSED = "paused"
 @dataclass
 class DoneUnit:
     """One unit of a round, as it ended. `state`: held, failed, breached, unproven or broken; empty while it runs.
-    `group`: that of its processes, if it had any; `left`: they go on, and pass on what still comes."""
+    `group`: that of its processes, if it had any; `stays`: they are a gateway's; `left`: they go on, and pass on what
+    still comes."""
 
     round: int
     step: int
@@ -30,6 +31,7 @@ class DoneUnit:
     figures: dict[str, Any] = field(default_factory=dict)
     undone: bool = False
     group: int | None = None
+    stays: bool = False
     left: bool = False
 
 
@@ -65,6 +67,11 @@ class JournalContents:
     def gateways_left_running(self) -> list[DoneUnit]:
         """The gateways that were left in the path of traffic, by any start."""
         return [unit for unit in self.done if unit.left]
+
+    @property
+    def gateways_in_path(self) -> list[DoneUnit]:
+        """These, and the one that is under way, or was when the campaign was killed."""
+        return [unit for unit in self.done if unit.left or (unit.stays and not unit.state)]
 
 
 class Journal:
@@ -114,11 +121,11 @@ def apply_entry(story: JournalContents, entry: dict[str, Any]) -> None:
         case "step":
             story.done.append(DoneUnit(entry["round"], entry["step"], entry["name"], entry.get("level")))
         case "process" if story.done:
-            story.done[-1].group = entry.get("group")
+            story.done[-1].group, story.done[-1].stays = entry.get("group"), entry.get("stays", False)
         case "left" | "ended step":
             for unit in story.done:
                 if unit.group == entry.get("group"):
-                    unit.left = entry["what"] == "left"
+                    unit.left = unit.stays = entry["what"] == "left"
         case "over" if story.done:
             last = story.done[-1]
             last.state, last.why, last.figures = entry["state"], entry.get("why", ""), entry.get("figures", {})

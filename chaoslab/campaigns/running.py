@@ -13,10 +13,10 @@ from typing import Any
 from chaoslab.base import files, interrupts, levers
 from chaoslab.base.clock import Clock, format_iso, system
 from chaoslab.base.jsonable import to_one_line
-from chaoslab.campaigns import _probes
+from chaoslab.campaigns import _probes, gateways
 from chaoslab.campaigns._child import Process, StepUnderWay, build_unit_command, end_process_group, list_group_pids
 from chaoslab.campaigns._gauge import CampaignMeasures
-from chaoslab.campaigns.journal import PAUSED, DoneUnit, Journal, JournalContents, read_journal
+from chaoslab.campaigns.journal import PAUSED, Journal, JournalContents, read_journal
 from chaoslab.campaigns.load import Campaign, RoundUnit, find_round_start, parse_utc_moment
 from chaoslab.config.limits import make_limit_environment
 from chaoslab.core.limits import LimitGuard
@@ -97,7 +97,6 @@ class CampaignRunner:
         self._journal = Journal(self.folder, clock=clock)
         self._probed_s = self._told_s = float("-inf")
         self._paused = False
-        self._gateway_urls: dict[str, str] = {}
         self._before = {"trials": 0.0, "cost": 0.0}
         """The trials and dollars of the starts that this one goes on with."""
 
@@ -271,13 +270,12 @@ class CampaignRunner:
         began_s, before = self._clock.monotonic(), self._gauge.faults
         if unit.is_gateway:
             self._end_left_gateways()  # this one takes its place, and maybe its port
-            self._gauge.gateway_urls = {}
         try:
             child = self._start(unit, trials)
         except OSError as error:
             return "broken", f"it cannot be run: {error.strerror}"
         if child.group is not None:
-            self._journal.append_entry("process", group=child.group)
+            self._journal.append_entry("process", group=child.group, stays=unit.is_gateway)
         try:
             while (code := child.poll_exit_code()) is None:
                 interrupts.check_interrupt()
@@ -324,7 +322,7 @@ class CampaignRunner:
         return Process(
             command,
             folder=self.campaign.folder,
-            variables=dict(make_limit_environment(self.folder / LIMITS)),
+            variables={**make_limit_environment(self.folder / LIMITS), gateways.VARIABLE: str(self.folder)},
             output=self.folder / OUTPUT,
             stays=unit.is_gateway,
         )
@@ -332,8 +330,6 @@ class CampaignRunner:
     def _record_left_gateway(self, unit: RoundUnit, group: int | None) -> None:
         """Notes a gateway that stays: to end it would end the traffic that goes through it."""
         self._journal.append_entry("left", group=group)
-        # Kept, since a later step may have a gateway of its own.
-        self._gateway_urls = self._gauge.gateway_urls
         self._tell(describe_left_gateway(unit.name, group, self.campaign.file))
 
     def _end_left_gateways(self) -> None:
@@ -381,11 +377,9 @@ class CampaignRunner:
         self._probed_s = self._clock.monotonic()
         figures, reason = [], ""
         # A gateway that stays is what callers go through; one that has ended meanwhile is in nobody's way.
-        mark, groups = (
-            str(self.folder / LIMITS),
-            [unit.group for unit in self.journal_contents.gateways_left_running if unit.group is not None],
-        )
-        gateway_urls = self._gateway_urls if any(list_group_pids(group, mark) for group in groups) else {}
+        groups = [unit.group for unit in self.journal_contents.gateways_left_running if unit.group is not None]
+        pids = (pid for group in groups for pid in list_group_pids(group, str(self.folder / LIMITS)))
+        gateway_urls = gateways.read_gateway_urls(self.folder, pids)
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
             # Before each, since a probe may take long and there may be many.
             levers.renew_lease(self._lease, clock=self._clock)
@@ -433,9 +427,9 @@ class CampaignRunner:
             # A step that a killed start has left: its own end was never noted. A gateway only passes on.
             if unit.group is None or unit.state:
                 continue
-            if list_group_pids(unit.group, mark := str(self.folder / LIMITS)) and self._is_gateway(unit):
+            if unit.stays and list_group_pids(unit.group, str(self.folder / LIMITS)):
                 self._journal.append_entry("left", group=unit.group)
-            elif not end_process_group(unit.group, mark):
+            elif not end_process_group(unit.group, str(self.folder / LIMITS)):
                 self._record_undo_failure(f"the processes of {unit.name} (group {unit.group}) do not end")
         for step in dict.fromkeys(entry.step for entry in reversed(self.journal_contents.units_to_roll_back)):
             self._undo_step(step)
@@ -443,13 +437,6 @@ class CampaignRunner:
             self._run_undo_command(command)
         if self.spec.toxiproxy:
             self._delete_proxies(self.spec.toxiproxy)
-
-    def _is_gateway(self, unit_done: DoneUnit) -> bool:
-        return any(
-            unit.is_gateway
-            for unit in self.campaign.units
-            if (unit.step, unit.name) == (unit_done.step, unit_done.name)
-        )
 
     def _undo_step(self, step: int) -> None:
         for command in self.spec.steps[step].undo if step < len(self.spec.steps) else ():
@@ -573,12 +560,13 @@ def apply_campaign_action(folder: Path, do: str, reason: str) -> str:
     story = read_journal(folder)
     if not story.instance:
         raise LookupError(f"{folder.name} was never run in {folder.parent}")
+    is_gone = bool(story.ended) or not is_process_alive(story.pid)
+    left = [unit for unit in story.gateways_in_path if do == "stop" and is_gone and unit.group is not None]
+    for unit in left:
+        end_process_group(unit.group or 0, str(folder.absolute() / LIMITS))
+        Journal(folder).append_entry("ended step", group=unit.group)
+    message = f"; it had left {', '.join(unit.name for unit in left)}, which ends now" if left else ""
     if story.ended:
-        rest = [unit for unit in story.gateways_left_running if do == "stop" and unit.group is not None]
-        for unit in rest:
-            end_process_group(unit.group or 0, str(folder.absolute() / LIMITS))
-            Journal(folder).append_entry("ended step", group=unit.group)
-        message = f"; it had left {', '.join(unit.name for unit in rest)}, which ends now" if rest else ""
         return f"it has ended already: {story.ended}{message}"
     if do == "resume":
         return "it goes on" if levers.remove_stop_file(folder / PAUSED) else "it was not paused"
@@ -586,6 +574,6 @@ def apply_campaign_action(folder: Path, do: str, reason: str) -> str:
         levers.write_stop_file(folder / PAUSED, reason)
         return "its runs wait after the trials that are under way, and no step begins"
     levers.write_stop_file(folder / LEVER, reason)
-    if not is_process_alive(story.pid):
-        return "its process is gone: its faults have ended, and chaoslab campaign run takes it back"
+    if is_gone:
+        return f"its process is gone: its faults have ended, and chaoslab campaign run takes it back{message}"
     return "its faults stop now, and it rolls back"

@@ -65,7 +65,7 @@ def _print_left_gateways() -> None:
     for folder in sorted(file.parent for file in Path("campaigns").glob(f"*/{journal.FILE}")):
         units: list[journal.DoneUnit] = []
         with suppress(OSError, ValueError):  # one that cannot be read keeps nobody from stopping
-            units = journal.read_journal(folder).gateways_left_running
+            units = journal.read_journal(folder).gateways_in_path
         for unit in units:
             message = (
                 f"{unit.name} of the campaign {folder.name} passes traffic on, without faults (process {unit.group})"

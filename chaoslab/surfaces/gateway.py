@@ -21,6 +21,7 @@ from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.identity import make_nth_trial_id
 from chaoslab.base.jsonable import to_one_line
 from chaoslab.base.registry import suggest_name
+from chaoslab.campaigns.gateways import register_gateway
 from chaoslab.config.limits import add_environment_limits
 from chaoslab.config.settings import copy_environment, register_secret_names
 from chaoslab.core import events
@@ -327,7 +328,11 @@ def run_gateway(
         # Of a proxy alone: its authority is made for one run, and goes with it.
         tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
         open_live_log(
-            plan, logs=logs, settings=_describe_routes(routes, address, shared), started=started, secrets=secrets
+            plan,
+            logs=logs,
+            settings={f"ROUTE_{name.upper()}": route.url for name, route in routes.items()},
+            started=started,
+            secrets=secrets,
         ) as book,
         closing(audit) if audit is not None else nullcontext(),
         ExitStack() as stack,
@@ -342,6 +347,8 @@ def run_gateway(
             lever_place = levers.ControlEndpoint(int(address.rpartition(":")[2]), shared.controls.token)
             # Last, so that the file with the token is gone first.
             stack.enter_context(levers.publish_control_endpoint(book.run.folder, lever_place))
+        urls = {route.url: get_route_url(name, address, shared) for name, route in routes.items()}
+        stack.enter_context(register_gateway(urls))
         # A route of another name has an address at the gateway, which is asked past the proxy.
         variables = prepare_proxy_variables(shared, folder, near=any(make_host_route(name).is_local for name in routes))
         yield RunningGateway(address, book, shared, seam, variables)
@@ -350,12 +357,6 @@ def run_gateway(
 def get_route_url(route: str, address: str, shared: Gateway) -> str:
     """The address under which the gateway at this address is asked for a route's service."""
     return shared.addresses.get(route) or f"{address}/{route}"
-
-
-def _describe_routes(routes: Mapping[str, GatewayRoute], address: str, shared: Gateway) -> dict[str, str]:
-    """The settings of a gateway's log: each service, and its address at the gateway, by which a campaign probes it."""
-    services = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
-    return services | {f"GATEWAY_{name.upper()}": get_route_url(name, address, shared) for name in routes}
 
 
 @contextmanager

@@ -19,6 +19,8 @@ def rewriting(name: str, own: str = "") -> AddressRewriter:
     [
         ("crm", "http://127.0.0.1:9000/orders/?a=1#b", f"{HERE}/crm/orders/?a=1#b"),
         ("crm", "http://localhost:9000/orders/", f"{HERE}/crm/orders/"),
+        ("crm", "HTTP://LocalHost.:9000/orders/", f"{HERE}/crm/orders/"),
+        ("crm", "http://127.0.0.2:9000/x", "http://127.0.0.2:9000/x"),
         ("crm", "//127.0.0.1:9000", f"{HERE}/crm/"),
         ("crm", "/orders/", "/crm/orders/"),
         ("crm", "orders/", "orders/"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from chaoslab.seams.gateway.routes import PORTS, GatewayRoute, is_loopback_host
+from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.http1 import Fields
 
 _ADDRESSES = frozenset({"location", "content-location"})
@@ -58,33 +58,20 @@ class AddressRewriter:
         """The address at the gateway for one at a service; itself if it leads elsewhere."""
         # A URL that nothing can parse is the service's to send.
         try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
+            host = urlsplit(url).hostname
         except ValueError:
             return url
         if not host:
             # Relative to the path that was asked for, which the gateway has kept.
             if not url.startswith("/"):
                 return url
-            path = self._get_path_in_route(self._route, url)
+            path = self._route.strip_base(url)
             return url if path is None else urlsplit(self._own).path + path
-        scheme = parts.scheme or self._route.scheme
         # The route itself first: two routes may lead to one host, and the client should stay on its own.
         for route in (self._route, *self._routes.values()):
-            # A service behind loopback may call itself by any of its names.
-            same = host == route.host or (is_loopback_host(host) and route.is_local)
-            if not same or scheme != route.scheme or (port or PORTS[scheme]) != route.port:
-                continue
-            rest = url.split("//", 1)[1]
-            path = self._get_path_in_route(route, rest[len(parts.netloc) :] or "/")
-            if path is not None:
+            if (path := route.find_path(url)) is not None:
                 return (self._own if route is self._route else self._prefixes[route.name]) + path
         return url
-
-    def _get_path_in_route(self, route: GatewayRoute, path: str) -> str | None:
-        """The path behind the route's own address; None if it is none of the route's."""
-        rest = path.removeprefix(route.base)
-        return rest if path.startswith(route.base) and (not rest or rest[0] in "/?#") else None
 
     def _rewrite_cookie(self, value: str, *, secure: bool = False) -> str:
         """A cookie for the gateway's host and the route's path, over plain HTTP unless it is to stay `secure`. One of
@@ -100,7 +87,7 @@ class AddressRewriter:
             # `__Host-` demands Path=/ (RFC 6265bis), so such a cookie keeps it.
             if key == "path" and text.strip().startswith("/") and not pair.lstrip().lower().startswith("__host-"):
                 path, base = text.strip(), self._route.base
-                inner = self._get_path_in_route(self._route, path)
+                inner = self._route.strip_base(path)
                 if inner is None:
                     # A cookie for a path above the route's own is for all of the route.
                     inner = "" if (base + "/").startswith(path.rstrip("/") + "/") else path

@@ -43,6 +43,23 @@ class GatewayRoute:
     def url(self) -> str:
         return f"{self.scheme}://{self.authority}{self.base}"
 
+    def find_path(self, url: str) -> str | None:
+        """The path behind the route's own address in a URL that leads to its service, however it is spelled; None in
+        any other. A URL without a scheme has the route's."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            return None
+        scheme = parts.scheme or self.scheme
+        same = scheme == self.scheme and (port or PORTS[scheme]) == self.port and is_same_host(host or "", self.host)
+        return self.strip_base(url.split("//", 1)[1][len(parts.netloc) :] or "/") if same else None
+
+    def strip_base(self, path: str) -> str | None:
+        """The path behind the route's own; None if it is none of the route's."""
+        rest = path.removeprefix(self.base)
+        return rest if path.startswith(self.base) and (not rest or rest[0] in "/?#") else None
+
 
 def join_host_port(host: str, port: int | None) -> str:
     """A host, which may be an address of IPv6, with its port."""
@@ -54,6 +71,15 @@ def is_loopback_host(host: str) -> bool:
     """True if the host is this machine, by loopback."""
     # All of 127.0.0.0/8 is loopback.
     return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def is_same_host(one: str, other: str) -> bool:
+    """True if two hosts, in small letters as `urlsplit` gives them, are one. A dot may end a whole name, and a service
+    behind loopback may call itself by any of its names."""
+    one, other = one.removesuffix("."), other.removesuffix(".")
+    # Two addresses of 127.0.0.0/8 may be those of two services, as where each has one of its own.
+    apart = one.startswith("127.") and other.startswith("127.")
+    return one == other or (is_loopback_host(one) and is_loopback_host(other) and not apart)
 
 
 def is_host_name(name: str) -> bool:
