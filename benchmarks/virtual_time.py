@@ -120,7 +120,7 @@ class Mocked:
         toolbox = tools.Toolbox(
             client, targets, session.toolbox.services, session.config, spec.settings, nowhere, clock
         )
-        self.graph = assembly.graph(spec.settings, targets[MODEL].url, client, toolbox)
+        self.graph = assembly.build_agent(spec.settings, targets[MODEL].url, client, toolbox)
         self.seam = HttpSeam(
             plan=spec.plan, targets=targets, lanes=real.seam.lanes, log=nowhere, clock=clock, price=real.seam.price,
             tls=real.seam.tls,

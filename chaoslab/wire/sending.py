@@ -36,16 +36,6 @@ class Transport(Protocol):
     async def aclose(self) -> None: ...
 
 
-class TransportFactory(Protocol):
-    """Makes a seam's transports to its targets."""
-
-    def make_pooled_transport(self, tls: ssl.SSLContext) -> Transport:
-        """A transport whose connections are used again."""
-
-    def make_fresh_transport(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
-        """A transport with a connection for this request alone."""
-
-
 async def fetch_reply(
     transport: Transport,
     request: httpx.Request,
@@ -147,9 +137,11 @@ class SocketFactory:
     """The factory of transports over TCP."""
 
     def make_pooled_transport(self, tls: ssl.SSLContext) -> Transport:
+        """A transport whose connections are used again."""
         return _PooledTransport(tls)
 
     def make_fresh_transport(self, tls: ssl.SSLContext, request: httpx.Request, address: Address) -> Transport:
+        """A transport with a connection for this request alone."""
         return _SingleUseTransport(_make_connection(tls, request, address))
 
 

@@ -20,7 +20,7 @@ from chaoslab.record.provenance import digest_uncommitted_changes
 from chaoslab.record.runs import Run
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import Target
-from chaoslab.wire.sending import TransportFactory
+from chaoslab.wire.sending import SocketFactory
 from chaoslab.worlds.virtual.network._context import world
 from chaoslab.worlds.virtual.network.lanes import VirtualLanes
 from chaoslab.worlds.virtual.network.serving import serve_application
@@ -62,7 +62,7 @@ async def bench(
     targets: Sequence[str],
     *,
     deadline_s: float = 2.0,
-    ways: TransportFactory | None = None,
+    ways: SocketFactory | None = None,
     secrets: Sequence[str] = (),
     **of_target: Any,
 ) -> AsyncIterator[Bench]:

@@ -46,7 +46,7 @@ from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.model import validate_token_count
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import LaneBroker
-from chaoslab.wire.sending import SocketFactory, Transport, TransportFactory, fetch_reply, make_native_error
+from chaoslab.wire.sending import SocketFactory, Transport, fetch_reply, make_native_error
 
 _TROUBLE = TROUBLE.lower()
 """The header in lower case, as the names of received headers are."""
@@ -73,7 +73,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         price: Callable[[str, int, int], float | None],
         on_call: Callable[[str], None] = lambda _: None,
         tls: ssl.SSLContext | None = None,
-        ways: TransportFactory | None = None,
+        ways: SocketFactory | None = None,
         processes: ProcessFaults | None = None,
     ) -> None:
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock

@@ -13,7 +13,7 @@ from chaoslab.base.identity import hash_value
 from chaoslab.core.events import AttemptRef, CallStarted, Replied
 from chaoslab.core.exchange import Failure
 from chaoslab.record.log import BufferedEvent
-from chaoslab.wire.sending import Transport, fetch_reply
+from chaoslab.wire.sending import NEVER_SENT, Transport, fetch_reply
 from chaoslab.worlds.virtual.network.recorded_targets import (
     FOR_EVER_S,
     NO_REPLY,
@@ -106,7 +106,7 @@ class Client:
         said = b"".join(parts).decode()
         return began[0][0], dict(began[0][1]), said
 
-    def met(self, request: int, attempt: int, *, within_s: float = 9.0) -> tuple[str, str]:
+    def met(self, request: int, attempt: int, *, within_s: float = 9.0) -> tuple[Failure, Failure]:
         """The attempt's failure, over a clean lane and over a poisoned one."""
         self.log.write(
             CallStarted(
@@ -119,7 +119,7 @@ class Client:
         asked = httpx.Request("POST", "http://127.0.0.1/", json=BODY)
         ways = RecordedSockets(self.recording)
 
-        async def story() -> tuple[str, str]:
+        async def story() -> tuple[Failure, Failure]:
             return (
                 await _failed(ways.make_pooled_transport(TLS), asked, within_s),
                 await _failed(ways.make_fresh_transport(TLS, asked, ("127.0.0.1", 80)), asked, within_s),
@@ -129,13 +129,11 @@ class Client:
             return world.run_program_async(story)
 
 
-async def _failed(way: Transport, asked: httpx.Request, within_s: float) -> str:
-    try:
-        return str((await fetch_reply(way, asked, within_s=within_s)).status)
-    except Failure as failure:
-        return failure.kind
-    finally:
-        await way.aclose()
+async def _failed(way: Transport, asked: httpx.Request, within_s: float) -> Failure:
+    with pytest.raises(Failure) as met:
+        await fetch_reply(way, asked, within_s=within_s)
+    await way.aclose()
+    return met.value
 
 
 def test_each_attempt_is_told_what_it_was_told() -> None:
@@ -164,14 +162,19 @@ def test_what_was_never_asked_has_no_answer_and_the_next_trial_none_of_this_ones
     assert NO_REPLY in client.ask(1, 1)[2]
 
 
-@pytest.mark.parametrize("failure", ["timed_out", "reset", "closed", "refused", "garbled", "too_large"])
+@pytest.mark.parametrize(
+    "failure", ["timed_out", "reset", "closed", "refused", "dns", "untrusted", "garbled", "too_large"]
+)
 def test_a_failure_comes_back_as_the_one_that_was_recorded(failure: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Over a poisoned lane, what became of the call comes by the connection: as a silence, a reset, garbage, an end."""
-    by_bytes = failure if failure in ("timed_out", "reset", "garbled") else "closed"
-    assert Client(replied(1, 1, "", status=0, failure=failure)).met(1, 1) == (failure, by_bytes)
+    """A poisoned lane takes the connection itself, and ends it where its target cannot be reached."""
+    by_bytes = "closed" if failure in ("refused", *NEVER_SENT) else failure
+    clean, poisoned = Client(replied(1, 1, "", status=0, failure=failure)).met(1, 1)
+    assert (clean.kind, poisoned.kind) == (failure, by_bytes)
+    if failure == "refused":  # the agent reads the words of its client
+        assert str(clean.native) == "All connection attempts failed"
     assert not caplog.records
 
 
 def test_a_client_that_waits_on_sees_who_fell_silent_end_at_last() -> None:
     client = Client(replied(1, 1, "", status=0, failure="timed_out"))
-    assert client.met(1, 1, within_s=2 * FOR_EVER_S) == ("closed", "closed")
+    assert [failure.kind for failure in client.met(1, 1, within_s=2 * FOR_EVER_S)] == ["closed", "closed"]

@@ -87,14 +87,6 @@ def _unquote_path(path: str) -> str:
     return unquote_to_bytes(path).decode("latin-1")
 
 
-class Broken(Exception):
-    """An application's request to break the connection off instead of answering. `kind`: see `Failure`."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind)
-        self.kind = kind
-
-
 FAILED = b"Internal Server Error"
 
 

@@ -26,11 +26,9 @@ from chaoslab.wire.server.proxy import Junction
 from chaoslab.wire.server.turns import WorkerTimer
 from chaoslab.worlds.virtual.network._context import world
 from chaoslab.worlds.virtual.network._loop import VirtualLoop
-from chaoslab.worlds.virtual.network.network import Address, Network, NetworkEnd
+from chaoslab.worlds.virtual.network.network import NOBODY, Address, Network, NetworkEnd
 
 LOOPBACK = "127.0.0.1"
-# An address without a listener.
-NOBODY: Address = (LOOPBACK, 1)
 
 
 class Lane(Junction):

@@ -21,6 +21,8 @@ WINDOW_BYTES = 1024 * 1024
 """The most bytes in transit or unread before the writer must wait."""
 
 Address = tuple[str, int]
+NOBODY: Address = ("127.0.0.1", 1)
+"""An address without a listener."""
 
 
 class Receiver(Protocol):

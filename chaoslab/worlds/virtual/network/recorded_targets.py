@@ -17,8 +17,9 @@ from chaoslab.core.events import CallStarted, Event, Replied
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.seams.services.app import Wsgi
-from chaoslab.wire.sending import Address, Headers, SocketFactory, Transport
-from chaoslab.worlds.virtual.network._app_answers import Broken
+from chaoslab.wire.http1 import BODY_MAX
+from chaoslab.wire.sending import NEVER_SENT, Address, Headers, SocketFactory, Transport
+from chaoslab.worlds.virtual.network.network import NOBODY
 
 # The fake's answer to a question that was never asked in the run. A replay looks for it, so that it does not count
 # as the model's reply.
@@ -58,6 +59,9 @@ class Recording:
                     "500 Internal Server Error", [("Content-Type", "application/json"), ("X-Should-Retry", "false")]
                 )
                 return [json.dumps({"error": {"message": NO_REPLY}}).encode()]
+            if reply.failure == "too_large":
+                start_response("200 as recorded", [])
+                return [bytes(BODY_MAX + 1)]
             if reply.failure and not reply.status:
                 return _fail_without_reply(reply.failure)
             text = reply.body.encode("utf-8", "replace")
@@ -70,14 +74,12 @@ class Recording:
 
         return answer_request
 
-    def raise_recorded_failure(self, key: str | None, body: bytes) -> None:
-        """Raises Failure, if the request ends as no stand-in can have it end: refused, garbled or too large. `key`: of
-        its idempotency."""
+    def find_failure(self, key: str | None, body: bytes) -> str:
+        """The kind of failure that the request ends with; empty if it was answered. `key`: of its idempotency."""
         question = _make_request_key(key, body)
         replies = (self._find_reply(target, asked) for target, asked in self._replies if asked == question)
         reply = next(replies, None)
-        if reply and not reply.status and reply.failure not in ("timed_out", "reset", "closed"):
-            raise Failure(reply.failure)
+        return reply.failure if reply else ""
 
     def _find_reply(self, target: str, question: str) -> Replied | None:
         """The reply to this attempt. A reply that was lost on its way was not recorded; its fake will be lost
@@ -98,7 +100,8 @@ def _make_request_key(key: str | None, body: bytes) -> str:
 
 
 class RecordedSockets(SocketFactory):
-    """Sockets to stand-ins. A poisoned lane's (`fresh`) carry bytes alone, as a service's end makes them."""
+    """Sockets to fakes, for which a request that never reached its target reaches none. A poisoned lane is a listener
+    of its own, so its connections (`make_fresh_transport`) always come about."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -112,7 +115,11 @@ class _RecordedTransport:
         self._sockets, self._recording, self.aclose = sockets, recording, sockets.aclose
 
     async def send_request(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
-        self._recording.raise_recorded_failure(request.headers.get("idempotency-key"), body)
+        failure = self._recording.find_failure(request.headers.get("idempotency-key"), body)
+        if failure in NEVER_SENT:
+            raise Failure(failure)
+        if failure == "refused":
+            to = NOBODY
         return await self._sockets.send_request(request, to, headers, body)
 
 
@@ -135,6 +142,6 @@ def _fail_without_reply(failure: str) -> Iterator[bytes]:
     """No reply: the caller waits in vain, or the connection ends."""
     if failure == "timed_out":
         system.sleep(FOR_EVER_S)
-    raise Broken("closed" if failure == "timed_out" else failure)
+    raise Failure("closed" if failure == "timed_out" else failure)
     # Never reached: it makes the function a generator, so that it fails when it is read.
     yield b""

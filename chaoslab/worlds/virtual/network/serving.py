@@ -19,7 +19,6 @@ from chaoslab.worlds.virtual.machine.machine import Waiter
 from chaoslab.worlds.virtual.network._app_answers import (
     FAILED,
     Answering,
-    Broken,
     OpenedAnswer,
     Started,
     build_environ,
@@ -134,7 +133,7 @@ class ServerSide:
                 with Answering(self._app, environ) as (started, parts):
                     answer = attempt.yield_recorded_parts(started, parts) if attempt else iter(parts)
                     self._send_answer(started, answer, bodiless=bodiless)
-        except (Broken, Failure) as broken:
+        except Failure as broken:
             if broken.kind == "reset":
                 self._end.reset()
             elif broken.kind != "timed_out":  # which is silence
