@@ -127,7 +127,7 @@ class Chaos:
         from chaoslab.scenarios.running import RulingsBook, count_rulings, explain_unproven_rulings, rule_trial
 
         @accept_fields_as_arguments(RunArguments)
-        def collect_run_arguments(arguments: RunArguments) -> RunArguments:
+        def run(arguments: RunArguments) -> RunArguments:
             return arguments
 
         config = self._config.getoption
@@ -155,7 +155,7 @@ class Chaos:
             injections = list(_get_first_not_none(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
             trials_of = run_numbered_trials(
-                collect_run_arguments(agent, prompt, seed=seed, faults=injections, **options), numbers
+                run(agent, prompt, seed=seed, faults=injections, **options), numbers
             )
         rulings: list[Ruling] = []
         book = RulingsBook(self._node.name, rules, len(numbers))
