@@ -13,7 +13,7 @@ from langchain_groq import ChatGroq
 from pydantic import SecretStr
 
 from chaoslab.agent.config import Config
-from chaoslab.agent.prompts import Prompt, check_facts_and_effects, prompts_to_json
+from chaoslab.agent.prompts import Prompt, prompts_to_json, validate_facts_and_effects
 from chaoslab.agent.tools import Toolbox, build_schema
 from chaoslab.config.settings import GROQ_URL, Settings
 from chaoslab.config.topology import MODEL, Ports
@@ -64,7 +64,7 @@ def check_prompts(prompts: Sequence[Prompt], file: Path, services: Iterable[Serv
     """Raises SettingError if a prompt states something that these services can neither tell nor do."""
     tools = [tool for service in services for tool in service.tools]
     schemas = {tool.name: build_schema(tool) for tool in tools}
-    check_facts_and_effects(prompts, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
+    validate_facts_and_effects(prompts, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
 
 
 def make_run_start_event(chosen: Settings, plan: Plan, prompts: Sequence[Prompt], trials: int, now: str) -> RunStarted:

@@ -20,7 +20,7 @@ from chaoslab.agent.tools import Toolbox, check_part_versions, discover_services
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN, get_interrupt_exit_code, print_error
 from chaoslab.base.interrupts import Interrupts
-from chaoslab.config.part_version import compute_digests
+from chaoslab.config.part_version import compute_version_digests
 from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import SettingError, Settings, turn_tracing_off
 from chaoslab.config.topology import BASE_PORT, MODEL, WRITERS, Ports
@@ -143,7 +143,7 @@ async def _run_session(
         services = await discover_services(plain, config, ports)
         assembly.check_prompts(prompt_list, asked_agent.file, services.values())
         targets = assembly.make_targets(services, config, ports, chosen)
-        await check_part_versions(plain, targets, manager, compute_digests(chosen))
+        await check_part_versions(plain, targets, manager, compute_version_digests(chosen))
         plan = plan_from_settings(chosen)
         try:
             control = stack.enter_context(contextlib.closing(ControlDatabase(state, manager=str(ports.manager_port))))

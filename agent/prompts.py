@@ -138,7 +138,7 @@ def prompts_to_json(prompts: Sequence[Prompt]) -> list[Any]:
     return [prompt.model_dump(mode="json", exclude_unset=True) for prompt in prompts]
 
 
-def check_facts_and_effects(
+def validate_facts_and_effects(
     prompts: Sequence[Prompt], path: Path, *, tools: Mapping[str, type[BaseModel]], effects: Sequence[str]
 ) -> None:
     """Checks the stated facts and effects against the tools' arguments and the effects that the services offer. Raises

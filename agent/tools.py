@@ -46,9 +46,9 @@ async def discover_services(client: httpx.AsyncClient, config: Config, ports: Po
 async def check_part_versions(
     client: httpx.AsyncClient, targets: Mapping[str, Target], manager: str, own_digests: Mapping[str, str]
 ) -> None:
-    """Compares the version of each part with the agent's `own_digests` (`part_version.compute_digests`). A part that
-    tells none is
-    nobody of this lab. Raises SettingError: some differ, as after an edit between two starts; it names them."""
+    """Compares the version of each part with the agent's `own_digests` (`part_version.compute_version_digests`). A part
+    that tells none is nobody of this lab. Raises SettingError: some differ, as after an edit between two starts; it
+    names them."""
     places = {name: target.url for name, target in targets.items() if not target.recorded} | {"proxy manager": manager}
 
     async def fetch_digests(url: str) -> Mapping[str, str]:

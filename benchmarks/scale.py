@@ -23,7 +23,7 @@ from typing import Any
 
 import chaoslab as lab
 from chaoslab.core.events import RunStarted
-from chaoslab.execution.pipeline import summarize_trial_events
+from chaoslab.execution.pipeline import replace_call_events_by_counts
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
@@ -181,7 +181,7 @@ def of_report(count: int) -> Iterator[Row]:
     kept = [
         each._result.buffered_events
         if str(each.outcome) == "harm"
-        else summarize_trial_events(each._result.buffered_events)
+        else replace_call_events_by_counts(each._result.buffered_events)
         for each in done
     ]
     with TemporaryDirectory() as folder:

@@ -32,7 +32,7 @@ def create_app(name: str, *, logs: Path, now: str) -> Flask:
 
 def make_app(desk: ServiceModule, runs: RunStore, *, digests: Mapping[str, str] | None = None) -> Flask:
     """A service module as a web application. Its `extensions` have its ledger. `digests`: the version of the process
-    (`part_version.compute_digests`), for its /health."""
+    (`part_version.compute_version_digests`), for its /health."""
     return _Service(desk, runs, digests or {}).app
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.commandline import print_error
 from chaoslab.base.interrupts import Flag
-from chaoslab.config.part_version import compute_digests
+from chaoslab.config.part_version import compute_version_digests
 from chaoslab.config.settings import DEFAULT_NOW, load_settings
 from chaoslab.config.topology import SERVICES, Ports
 from chaoslab.flask_tools.ledger import FolderRunStore
@@ -39,7 +39,7 @@ def serve_tools(options: argparse.Namespace) -> int:
     from chaoslab.flask_tools.app import make_app  # and with it Flask
 
     runs = FolderRunStore(options.logs, options.now)
-    version = compute_digests(chosen)
+    version = compute_version_digests(chosen)
     apps = {name: make_app(module, runs, digests=version) for name, module in modules.items()}
     for name, module in modules.items():
         for warning in module.warnings:

@@ -15,7 +15,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.commandline import print_error
 from chaoslab.base.web_pages import find_refusal_reason
 from chaoslab.config import settings
-from chaoslab.config.part_version import compute_digests
+from chaoslab.config.part_version import compute_version_digests
 from chaoslab.config.settings import SettingError
 from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
 from chaoslab.proxy_manager.arming import Places
@@ -127,7 +127,7 @@ def run_manager(options: argparse.Namespace) -> int:
     if options.verbose:
         manager.tell = lambda line: print(line, flush=True)
     try:
-        http = make_server(manager, host=options.host, port=ports.manager_port, version=compute_digests(chosen))
+        http = make_server(manager, host=options.host, port=ports.manager_port, version=compute_version_digests(chosen))
     except OSError as error:
         print(
             f"the proxy manager cannot listen on {options.host}:{ports.manager_port} ({error}): set BASE_PORT",

@@ -277,7 +277,7 @@ class Manager:
         if outage is not None:
             # Those that wait for an answer were held up by the mending, which is no time of their target's.
             for experiment in self._runs.values():
-                self._mark_disturbed_calls(experiment, outage)
+                self._mark_lost_lanes(experiment, outage)
             self._held |= {row.id for row in control.list_pending_calls(self._runs) if row.state == "asked"}
         return True
 
@@ -315,7 +315,7 @@ class Manager:
             with contextlib.suppress(LogLost):  # the run's next call will report it
                 experiment.log.write(event)
 
-    def _mark_disturbed_calls(self, experiment: OpenRun, outage: RepairedLoss) -> None:
+    def _mark_lost_lanes(self, experiment: OpenRun, outage: RepairedLoss) -> None:
         lost = [
             lane
             for lane in experiment.lanes.values()
@@ -462,7 +462,7 @@ class Manager:
         for experiment in self._runs.values():
             self._log_pause_change(experiment)
             if experiment.lanes or experiment.standing:
-                self._delete_lanes_past_limit(experiment)
+                self._delete_lanes_if_faults_ended(experiment)
             for lane in [lane for lane in experiment.lanes.values() if lane.until_s < now_s]:
                 with self._lock:
                     del experiment.lanes[lane.row.id]
@@ -483,7 +483,7 @@ class Manager:
             with contextlib.suppress(LogLost):  # the run's next call will report it
                 experiment.log.write(events.LabWarning(message=message))
 
-    def _delete_lanes_past_limit(self, experiment: OpenRun) -> None:
+    def _delete_lanes_if_faults_ended(self, experiment: OpenRun) -> None:
         """Deletes the lanes of a run whose limits end its faults now. Calls that are under way there are marked when
         they end."""
         why = experiment.guard.find_fault_end_reason() or (

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from chaoslab.analysis.measures._amplification import Amplification, RequestCounts
 from chaoslab.analysis.measures._calls import CallCount, EndTimes, Spent, Throughput, UsageTotals
 from chaoslab.analysis.measures._findings import Measure
-from chaoslab.analysis.measures.errors import find_failures
+from chaoslab.analysis.measures.errors import find_failures_with_causes
 from chaoslab.analysis.measures.faults import (
     FaultStages,
     InjectionCount,
@@ -45,7 +45,7 @@ def amplification(history: History) -> list[Amplification]:
 def errors(history: History) -> dict[str, Counter[str]]:
     """By target and kind of failure, the number of each cause."""
     by_kind: dict[str, Counter[str]] = {}
-    for at, kind, cause in find_failures(history):
+    for at, kind, cause in find_failures_with_causes(history):
         by_kind.setdefault(f"{at[1]} {kind}", Counter())[cause] += 1
     return by_kind
 

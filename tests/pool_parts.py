@@ -37,7 +37,7 @@ class Stuck:
 
     at: int
 
-    def get_spec_name(self, spec: int) -> str:
+    def get_work_item_name(self, spec: int) -> str:
         return f"unit {spec}"
 
     @contextmanager

@@ -35,7 +35,7 @@ class Squares:
     strange: bool = False
     shut: bool = False
 
-    def get_spec_name(self, number: int) -> str:
+    def get_work_item_name(self, number: int) -> str:
         return str(number)
 
     @contextlib.contextmanager

@@ -100,7 +100,7 @@ def test_where_order_matters_a_child_has_one_trial_at_once() -> None:
 
 
 class Squares:
-    def get_spec_name(self, spec: int) -> str:
+    def get_work_item_name(self, spec: int) -> str:
         return f"unit {spec}"
 
     @contextmanager

@@ -10,7 +10,7 @@ from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.changed_reply import (
     collect_arguments,
     dump_json_like,
-    find_requested_places,
+    find_informative_paths,
     is_model_request,
     is_usable_reply,
     list_answered_calls,
@@ -86,7 +86,7 @@ def test_a_changed_text_is_laid_out_like_the_true_one(like: str, text: str) -> N
 def test_the_values_that_were_asked_for_come_before_flags_and_those_before_what_was_said(
     value: Any, places: list[Any]
 ) -> None:
-    assert [tuple(place) for place in find_requested_places(value, call())] == places
+    assert [tuple(place) for place in find_informative_paths(value, call())] == places
 
 
 def test_an_entry_is_picked_by_its_share() -> None:

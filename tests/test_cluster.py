@@ -119,7 +119,7 @@ def test_a_worker_looks_in_the_folders_of_its_work_no_longer_than_it_names_a_tri
     class AtOnce(Executor):
         def submit(self, *given: Any, **__: Any) -> Future[Any]:
             before = [*sys.path]
-            assert given[1].get_spec_name(7) == "unit 7"
+            assert given[1].get_work_item_name(7) == "unit 7"
             assert sys.path == before
             done: Future[Any] = Future()
             done.set_result(([ChunkResult.build(given[2])], 1.0))

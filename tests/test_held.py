@@ -19,7 +19,7 @@ def told(folder: Path) -> list[str]:
     """All that the readers of a run say of its end."""
     story = show.render_stories(History.read(folder)).splitlines()[-1].split(":", 1)[1].strip()
     report = RunReport.from_folder(folder)
-    listed = " ".join(runs.read_run_line(folder).render_run_text().split())
+    listed = " ".join(runs.read_run_list_entry(folder).render_run_text().split())
     return [
         story,
         *(verdict.why for verdict in report.verdicts.values()),

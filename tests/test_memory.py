@@ -14,7 +14,7 @@ import chaoslab as lab
 from chaoslab import cli
 from chaoslab.base import levers
 from chaoslab.memory import store as stored
-from chaoslab.memory._lessons import find_fault_relations
+from chaoslab.memory._lessons import find_knock_on_failures
 from chaoslab.memory.planning import parse_budget, plan, predict_run
 from chaoslab.memory.store import APPLICATION, FILE, VERSION, Memory, Unusable, memory
 from chaoslab.record.rulings import Rulings
@@ -168,9 +168,9 @@ def test_relations_of_an_agent_that_draws_are_corrected_for_the_number_of_tests(
         return ("shop", "s1", fault, "once"), [own]
 
     strong, weak = row("exception", 12, 0), row("delay", 5, 0)  # 5 of 5 by chance: 0.03
-    assert [each[2] for each in find_fault_relations([strong, weak])] == ["delay", "exception"]
+    assert [each[2] for each in find_knock_on_failures([strong, weak])] == ["delay", "exception"]
     others = [row(fault, 4, 4) for fault in ("empty", "stale", "not_found")]
-    assert [each[2] for each in find_fault_relations([strong, weak, *others])] == ["exception"]
+    assert [each[2] for each in find_knock_on_failures([strong, weak, *others])] == ["exception"]
 
 
 def test_mended_code_stands_apart_from_the_code_before_it(

@@ -168,7 +168,7 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
       "levers": True, "deadline_s": 80.0, "attempts_max": 9,
       "resume": ["false", "y"], "resumes": 3}),
     ("surfaces.exec_agent.run_with_faults", f"exec {ROUTE} --lease 50 -- true", {"levers": True, "kept": True}),
-    ("surfaces.exec_agent.learn_effects_from_baseline",
+    ("surfaces.exec_agent.learn_expected_effects",
      f"exec {ROUTE} --files work --settle 7 --deadline 80s -- true x",
      {"command": ["true", "x"], "settle_s": 7.0, "deadline_s": 80.0, "wishes": 1}),
     ("surfaces.exec_agent.parse_variables", f"exec {ROUTE} --env CRM=crm -- true", {"texts": ["CRM=crm"]}),

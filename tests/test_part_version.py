@@ -15,7 +15,7 @@ from chaoslab.agent import assembly
 from chaoslab.agent.config import Config
 from chaoslab.agent.tools import check_part_versions
 from chaoslab.base.clock import system
-from chaoslab.config.part_version import compute_digests, describe_part_differences
+from chaoslab.config.part_version import compute_version_digests, describe_part_differences
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.config.topology import MODEL, SERVICES, Ports
 from chaoslab.flask_tools.app import make_app
@@ -29,7 +29,7 @@ from chaoslab.record import provenance
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests.cli_parts import free_base
 
-OWN = compute_digests(Settings())
+OWN = compute_version_digests(Settings())
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,10 @@ OWN = compute_digests(Settings())
 def test_settings_that_a_service_reads_make_another_version_but_for_now_which_each_run_tells(
     name: str, value: str, differs: bool
 ) -> None:
-    assert bool(describe_part_differences(OWN, {"it": compute_digests(Settings().override({name: value}))})) is differs
+    assert (
+        bool(describe_part_differences(OWN, {"it": compute_version_digests(Settings().override({name: value}))}))
+        is differs
+    )
 
 
 def test_the_parts_are_named_with_what_differs() -> None:

@@ -71,9 +71,9 @@ def test_a_chunk_is_with_the_second_pipe_only_once_the_first_is_done_with_it() -
     chain = chain_of(first, second)
     chain.feed(Timed(0.0, b"abc"))
     assert chain.poll(0.999) == []
-    assert (first.held, second.held) == (3, 0)
+    assert (first.held_bytes, second.held_bytes) == (3, 0)
     assert chain.poll(1.0) == []
-    assert (first.held, second.held, chain.held) == (0, 3, 3)
+    assert (first.held_bytes, second.held_bytes, chain.held_bytes) == (0, 3, 3)
     assert chain.find_next_due() == 2.0
 
 
@@ -89,9 +89,9 @@ def test_half_a_chunk_that_has_left_is_not_released_again() -> None:
     line = halves(5.0)
     line.feed(Timed(0.0, b"abcdef"))
     assert line.poll(1.0) == [Timed(0.0, b"abc")]
-    assert line.held == 3
+    assert line.held_bytes == 3
     assert line.release_all_items(2.0) == [Timed(2.0, b"def")]
-    assert line.held == 0
+    assert line.held_bytes == 0
     assert line.find_next_due() is None
 
 
@@ -142,7 +142,7 @@ def test_a_piece_that_is_never_due_is_held_not_awaited() -> None:
     line.feed(Timed(0.0, b"abc"))
     assert line.find_next_due() is None
     assert line.poll(1e9) == []
-    assert line.held == 3
+    assert line.held_bytes == 3
 
 
 def test_nothing_comes_after_a_reset() -> None:
@@ -155,7 +155,7 @@ def test_nothing_comes_after_a_reset() -> None:
     assert line.poll(1.0) == [Timed(0.0, Signal.RESET)]
     line.feed(Timed(2.0, b"c"))
     assert line.poll(3.0) == []
-    assert line.held == 0
+    assert line.held_bytes == 0
 
 
 def test_what_a_law_cuts_off_is_not_held() -> None:
@@ -168,7 +168,7 @@ def test_what_a_law_cuts_off_is_not_held() -> None:
     line.feed(Timed(0.0, b"def"))
     assert line.poll(0.0) == [Timed(0.0, b"a"), Timed(0.0, b"d")]
     assert line.find_next_due() is None
-    assert line.held == 0
+    assert line.held_bytes == 0
 
 
 @pytest.mark.parametrize("most", [1, 3, 64])

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from chaoslab.base.identity import hash_value
-from chaoslab.core.dialog import CHAT, NEWEST, WORDS, measure_request_likeness, summarize_request
+from chaoslab.core.dialog import CHAT, NEWEST, WORDS, build_request_sketch, measure_request_likeness
 
 
 def of(*said: tuple[str, str], **rest: Any) -> dict[str, Any]:
-    return summarize_request(CHAT, {"messages": [{"role": role, "content": words} for role, words in said], **rest})
+    return build_request_sketch(CHAT, {"messages": [{"role": role, "content": words} for role, words in said], **rest})
 
 
 def test_what_came_behind_the_last_answer_is_told_and_the_rest_is_a_digest() -> None:
@@ -25,7 +25,7 @@ def test_what_came_behind_the_last_answer_is_told_and_the_rest_is_a_digest() -> 
     assert (short["note"], short["list"], short["none"], short["flag"]) == ("n" * 60, f'["{"n" * 56}"]', None, True)
     assert of(list=["n" * 57])["list"] == f"1 entries, {hash_value(['n' * 57])[:8]}"
     assert note == f"a text, {hash_value('n' * 61)[:8]}"
-    assert summarize_request(CHAT, ["no object"]) == {}
+    assert build_request_sketch(CHAT, ["no object"]) == {}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.opinions import collect_questions
 from chaoslab.analysis.verdict.table import Basis, Said
 from chaoslab.record.history import History
-from chaoslab.record.spoken import OPINIONS, JudgeOpinions, KeptReplies, append_json_line
+from chaoslab.record.spoken import OPINIONS, JudgeOpinions, KeptJudgeReplies, append_json_line
 from tests.judge_parts import written
 
 
@@ -117,9 +117,9 @@ def test_nothing_is_kept_of_what_is_not_known(tmp_path: Path) -> None:
     )
     told: dict[str, Any] = json.loads((tmp_path / OPINIONS).read_text())
     assert told == {"key": "k", "said": "right", "model": "m", "tokens_in": 0}
-    assert KeptReplies.read(tmp_path).replies["k"].cost_usd is None
+    assert KeptJudgeReplies.read(tmp_path).replies["k"].cost_usd is None
 
 
 def test_silence_is_false() -> None:
     assert not JudgeOpinions()
-    assert not KeptReplies().judge_opinions
+    assert not KeptJudgeReplies().judge_opinions

@@ -12,8 +12,8 @@ from chaoslab.core.fault import BrokenFault, Fault
 from chaoslab.core.pipe import PacedQueue, Signal, Timed
 from chaoslab.core.stream import (
     EVENT_MAX,
-    EventCutter,
-    FrameCutter,
+    EventSplitter,
+    FrameSplitter,
     PipedBody,
     WatchedPipe,
     build_frame,
@@ -26,7 +26,7 @@ ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 def cut(parts: Iterable[bytes]) -> tuple[list[bytes], bytes]:
-    events = EventCutter()
+    events = EventSplitter()
     return [each for part in parts for each in events.feed(part)], events.rest
 
 
@@ -45,7 +45,7 @@ def test_events_come_whole_whatever_parts_they_come_in(
 
 
 def test_an_event_that_never_ends_is_not_kept_for_ever() -> None:
-    events, size = EventCutter(), 0
+    events, size = EventSplitter(), 0
     for _ in range(40):
         size += sum(map(len, events.feed(b"x" * 65536)))
         assert len(events.rest) <= EVENT_MAX
@@ -162,11 +162,11 @@ def test_a_body_has_room_again_once_a_pipe_has_cut_an_event_and_the_next_one_hol
     def kept(timed: Timed, start: float) -> list[Timed]:
         return [Timed(start, timed.item)] if isinstance(timed.item, Signal) else []
 
-    body = PipedBody([WatchedPipe(PacedQueue(law, room_bytes=0)) for law in (halved, kept)], 0.0)
+    body = PipedBody([WatchedPipe(PacedQueue(law, capacity_bytes=0)) for law in (halved, kept)], 0.0)
     body.feed(b"data: 1\n\n", 0.0)
     assert (body.poll(0.0), body.has_room) == (None, True)
 
 
 def test_a_frame_that_says_it_is_shorter_than_its_length_is_its_length() -> None:
     whole = build_frame("chunk", {"a": 1})
-    assert FrameCutter().feed(b"\0\0\0\1" + whole) == [b"\0\0\0\1", whole]
+    assert FrameSplitter().feed(b"\0\0\0\1" + whole) == [b"\0\0\0\1", whole]

@@ -11,7 +11,7 @@ from chaoslab.core import changed_answer
 from chaoslab.core.answers import CHAT_ANSWERS, AnswerContent, FunctionCall
 from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.fault import Fault
-from chaoslab.core.stream import EMPTY, EventCutter, encode_event, get_event_data, is_done_marker, parse_event_json
+from chaoslab.core.stream import EMPTY, EventSplitter, encode_event, get_event_data, is_done_marker, parse_event_json
 from chaoslab.faults.model.confabulation import Confabulation
 from chaoslab.faults.model.duplicate_calls import DuplicateCalls
 from chaoslab.faults.model.empty_answer import EmptyAnswer
@@ -104,7 +104,7 @@ def test_a_role_and_a_thought_stay_and_other_choices_go() -> None:
         chunk(content="42"),
         chunk("stop"),
     ]
-    told = [parse_event_json(each) for each in EventCutter().feed(retold(Refusal("No."), "chat", came).read.body)]
+    told = [parse_event_json(each) for each in EventSplitter().feed(retold(Refusal("No."), "chat", came).read.body)]
     assert told[0] == parse_event_json(came[0])
     deltas = [each["choices"][0]["delta"] for each in told[1:]]
     assert deltas == [{"role": "assistant"}, {"reasoning": "Hm."}, {"content": "No."}, {}]

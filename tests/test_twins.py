@@ -12,7 +12,7 @@ from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.events import PromptStarted
-from chaoslab.lab.twins import open_twin_finder
+from chaoslab.lab.twins import open_twin_maker
 from chaoslab.record.history import History
 from tests.cli_parts import chaoslab, free_base
 from tests.cli_parts import prompts as prompt_file
@@ -24,7 +24,7 @@ OWN = ["What is the average of the temperatures in Rome, Athens and Lisbon?", "T
 
 def made(*asked: Prompt, config: Config | None = None, **chosen: Any) -> tuple[list[Twin | None], list[str]]:
     told: list[str] = []
-    with open_twin_finder(Settings(**chosen), config or Config(), asked, Path("mine.json"), told.append) as of:
+    with open_twin_maker(Settings(**chosen), config or Config(), asked, Path("mine.json"), told.append) as of:
         return [of(number) for number in range(len(asked))], told
 
 

@@ -64,7 +64,7 @@ class Doors:
     def __init__(self, name: str, noted: list[str]) -> None:
         self.name, self.noted = name, noted
 
-    def get_spec_name(self, number: int) -> str:
+    def get_work_item_name(self, number: int) -> str:
         return f"{self.name}{number}"
 
     @contextlib.contextmanager
@@ -266,7 +266,7 @@ def test_an_interrupt_at_a_wait_comes_behind_what_has_come_and_ends_the_rest(squ
 class Large:
     """Work whose units and results fill a pipe."""
 
-    def get_spec_name(self, _: bytes) -> str:
+    def get_work_item_name(self, _: bytes) -> str:
         return "a large one"
 
     @contextlib.contextmanager

@@ -30,7 +30,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of a full disk, which is nothing that the user typed."""
 
 
-def choose_write_exit_code(error: OSError) -> int:
+def choose_failed_write_exit_code(error: OSError) -> int:
     """The exit code of a command that could not write what was asked for."""
     return LAB_DOWN if error.errno in NO_ROOM else 2
 

@@ -345,7 +345,7 @@ class Masker:
             for begin, end in _find_value_spans(text, match.end(), match[1]):
                 value = text[begin:end]
                 if value and value != MASK:
-                    self.add_secrets(_list_value_forms(value, match[1]))
+                    self.add_secrets(_list_decoded_values(value, match[1]))
                     # In the place of a number the mask needs quotes, or the text would be no JSON any more.
                     number = _NUMBER.fullmatch(value) and text[begin - 1] != '"'
                     pieces += (text[position:begin], f'{match[1]}"{MASK}{match[1]}"' if number else MASK)
@@ -395,7 +395,7 @@ def _find_text_end(text: str, begin: int, level: str) -> int:
     return len(text)
 
 
-def _list_value_forms(value: str, level: str) -> set[str]:
+def _list_decoded_values(value: str, level: str) -> set[str]:
     """A value as it stands in JSON, and what it means. `level`: as in `_find_value_spans`."""
     # 0, 1, 3, 7 and so on backslashes stand before a quote at each further level of JSON in JSON.
     readings, depth = {value}, len(level).bit_length() + 1

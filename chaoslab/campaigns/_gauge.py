@@ -54,9 +54,9 @@ class CampaignMeasures:
                     self.add_record(record)
                 rulings = Rulings.read(folder)
                 if rulings is not None:
-                    self._counts[folder] = _count_rulings(rulings)
+                    self._counts[folder] = _count_ruled_trials(rulings)
                 elif follower.ended:
-                    self._counts[folder] = _count_verdicts(folder)
+                    self._counts[folder] = _count_judged_trials(folder)
                 if follower.ended and (rulings is None or rulings.state is not None):  # no ruling is to come
                     follower.close()
                     self._old.add(folder)
@@ -126,7 +126,7 @@ class CampaignMeasures:
             follower.close()
 
 
-def _count_rulings(rulings: Rulings) -> tuple[StandingCount, int]:
+def _count_ruled_trials(rulings: Rulings) -> tuple[StandingCount, int]:
     """The trials of a run that its scenario ruled on, and those with harm."""
     ruled = rulings.by_trial
     return StandingCount.from_standings(Standings(ruled).map_standings(dict.fromkeys(ruled)).values()), sum(
@@ -134,7 +134,7 @@ def _count_rulings(rulings: Rulings) -> tuple[StandingCount, int]:
     )
 
 
-def _count_verdicts(folder: Path) -> tuple[StandingCount, int]:
+def _count_judged_trials(folder: Path) -> tuple[StandingCount, int]:
     """The trials of a run that has ended and that no scenario ran, and those with harm."""
     judged = judge_all_trials(History.read(folder))
     outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}

@@ -69,7 +69,7 @@ class JournalContents:
         return [unit for unit in self.done if unit.left]
 
     @property
-    def gateways_in_path(self) -> list[DoneUnit]:
+    def running_and_left_gateways(self) -> list[DoneUnit]:
         """These, and the one that is under way, or was when the campaign was killed."""
         return [unit for unit in self.done if unit.left or (unit.stays and not unit.state)]
 

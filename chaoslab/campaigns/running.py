@@ -191,7 +191,7 @@ class CampaignRunner:
                     # In short pieces, since the lease has to be renewed meanwhile.
                     self._clock.sleep(min(wait_s, self.spec.lease / 4, 1.0))
                 last = due
-                if reason := self._describe_failing_probe():
+                if reason := self._run_probes_until_failure():
                     if not self.journal_contents.current_start_units:
                         return "not begun", f"not steady before, so nothing was started: {reason}"
                     raise CampaignBreach(f"not steady before round {number}, so it was not begun: {reason}")
@@ -368,11 +368,11 @@ class CampaignRunner:
             raise Over(f"the budget of {budget.seconds:g} s is spent")
         if budget.dollars is not None and self._before["cost"] + self._gauge.cost >= budget.dollars:
             raise Over(f"the budget of ${budget.dollars:g} is spent")
-        if self._clock.monotonic() - self._probed_s >= self.spec.look and (reason := self._describe_failing_probe()):
+        if self._clock.monotonic() - self._probed_s >= self.spec.look and (reason := self._run_probes_until_failure()):
             raise CampaignBreach(f"not steady: {reason}")
         self._report_progress()
 
-    def _describe_failing_probe(self, measured: Callable[[str], float | None] | None = None) -> str:
+    def _run_probes_until_failure(self, measured: Callable[[str], float | None] | None = None) -> str:
         """The first probe that does not hold, in words. `measured`: the measures, by default those of its runs."""
         self._probed_s = self._clock.monotonic()
         figures, reason = [], ""
@@ -414,7 +414,7 @@ class CampaignRunner:
         """Waits until all probes hold, at most `recover` seconds. Returns what does not hold then. Measures of the runs
         cannot come back, so they are left out."""
         until_s = self._clock.monotonic() + self.spec.recover
-        while (reason := self._describe_failing_probe(lambda _: None)) and self._clock.monotonic() < until_s:
+        while (reason := self._run_probes_until_failure(lambda _: None)) and self._clock.monotonic() < until_s:
             self._clock.sleep(min(1.0, self.spec.recover))
         return reason
 
@@ -436,7 +436,7 @@ class CampaignRunner:
         for command in self.spec.rollback:
             self._run_undo_command(command)
         if self.spec.toxiproxy:
-            self._delete_proxies(self.spec.toxiproxy)
+            self._delete_toxiproxy_lanes(self.spec.toxiproxy)
 
     def _undo_step(self, step: int) -> None:
         for command in self.spec.steps[step].undo if step < len(self.spec.steps) else ():
@@ -468,7 +468,7 @@ class CampaignRunner:
                 f"`{message}`: exit code {process.returncode}{f', {to_one_line(text[-1], 120)}' if text else ''}"
             )
 
-    def _delete_proxies(self, url: str) -> None:
+    def _delete_toxiproxy_lanes(self, url: str) -> None:
         from chaoslab.wire.lane_names import delete_all_lanes
         from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError
         from chaoslab.wire.toxiproxy_package import ToxiproxyServer
@@ -561,7 +561,7 @@ def apply_campaign_action(folder: Path, do: str, reason: str) -> str:
     if not story.instance:
         raise LookupError(f"{folder.name} was never run in {folder.parent}")
     is_gone = bool(story.ended) or not is_process_alive(story.pid)
-    left = [unit for unit in story.gateways_in_path if do == "stop" and is_gone and unit.group is not None]
+    left = [unit for unit in story.running_and_left_gateways if do == "stop" and is_gone and unit.group is not None]
     for unit in left:
         end_process_group(unit.group or 0, str(folder.absolute() / LIMITS))
         Journal(folder).append_entry("ended step", group=unit.group)

@@ -108,13 +108,13 @@ def _parse_and_run(words: Sequence[str], *, alone: bool) -> int:
 
 def _run_parsed_command(options: argparse.Namespace) -> int:
     if getattr(options, "quiet", False) and not getattr(options, "json", False):
-        return _run_quietly(options)
+        return _run_with_short_output(options)
     code: int = options.command(options)
     sys.stdout.flush()
     return code
 
 
-def _run_quietly(options: argparse.Namespace) -> int:
+def _run_with_short_output(options: argparse.Namespace) -> int:
     """Runs the command, and prints at most `QUIET_LINES` of its lines."""
     output = io.StringIO()
     try:

@@ -27,7 +27,7 @@ def add_logs_option(
 
 
 @contextmanager
-def open_logs_folder(logs: Path | None) -> Iterator[Path]:
+def open_logs_or_temp_folder(logs: Path | None) -> Iterator[Path]:
     """A context with the folder for a run whose verdict is read from its log: a temporary one with `--no-logs`."""
     if logs is not None:
         yield logs

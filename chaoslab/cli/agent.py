@@ -53,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
     if agent_request is not None:
         with pause_collector():
             from chaoslab.agent import command
-            from chaoslab.lab.twins import open_twin_finder
+            from chaoslab.lab.twins import open_twin_maker
         gc.freeze()  # what is loaded stays
-        code, folder = command.run_agent(options, agent_request, open_twin_finder)
+        code, folder = command.run_agent(options, agent_request, open_twin_maker)
     if options.report and folder is not None:
         from chaoslab.lab.launch import print_end_report
         from chaoslab.reports.gate import Gate

@@ -13,7 +13,7 @@ from chaoslab.base.commandline import (
     print_error,
 )
 from chaoslab.cli import _requirements, gateway
-from chaoslab.cli._runs_written import open_logs_folder
+from chaoslab.cli._runs_written import open_logs_or_temp_folder
 
 HELP = "run a command in any language as the agent, with faults in its requests, and judge it"
 EXAMPLE = "chaoslab exec --route crm=http://127.0.0.1:9000 -- node agent.js"
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     options_given = fill_defaults(options, {"resumes": RESUMES, "wishes": WISHES})
     try:
         check_resume_options(options, options_given)
-        with open_logs_folder(options.logs) as logs:
+        with open_logs_or_temp_folder(options.logs) as logs:
             files = None if options.files is None else parse_folder(options.files, option="--files")
             resume = shlex.split(options.resume_with or "")
             routes, plan, make_gateway = gateway.prepare_gateway(
@@ -131,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
             warn_of_unreachable_routes(routes)
             if files is not None and started.effects is None:
                 calm = partial(make_gateway.func, routes, Plan(plan.seed), **make_gateway.keywords)
-                started = exec_agent.learn_effects_from_baseline(
+                started = exec_agent.learn_expected_effects(
                     options.words,
                     variables,
                     routes,

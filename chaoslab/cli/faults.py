@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     checks, *names = options.what or [None]
     try:
         if checks == "check":
-            return _check_fault_delivery(options, names)
+            return _run_delivery_check(options, names)
         if options.calls is not None:
             options.parser.error("--calls has no effect without check")
         with interrupt_outside_imports():
@@ -58,10 +58,10 @@ def _list_example_calls(name: str) -> Sequence[tuple[str, Sequence[str]]]:
     """A call that meets the fault, at each seam that takes it."""
     from chaoslab.execution import delivery
 
-    return delivery.list_seam_examples(name)
+    return delivery.list_example_stories_by_seam(name)
 
 
-def _check_fault_delivery(options: argparse.Namespace, names: list[str]) -> int:
+def _run_delivery_check(options: argparse.Namespace, names: list[str]) -> int:
     """The exit code is 1 if a fault was not delivered, or not at the rate that was configured."""
     from chaoslab.analysis.measures.delivery import DeliveryCounts
     from chaoslab.execution import delivery

@@ -171,7 +171,7 @@ def _write_baseline(chosen: list[Scenario], options: argparse.Namespace) -> int:
             lambda: f"{len(suites)} of {len(chosen)} scenarios are done, and no baseline was written"
         ):
             rows = ScenarioSide(scenario, scenario_seed, options.jobs).produce_trials(range(1, each_has + 1))
-            suites.append(Suite.build(scenario, scenario_seed, rows))
+            suites.append(Suite.from_sides(scenario, scenario_seed, rows))
         if unfit_reason := suites[-1].explain_unfit(options.open_max):
             unfit.append(f"{scenario.name}: no baseline: {unfit_reason}")
         if not options.json:

@@ -21,7 +21,7 @@ from chaoslab.base.commandline import (
 )
 from chaoslab.base.interrupts import Flag, restore_signal_handlers
 from chaoslab.cli import _requirements
-from chaoslab.cli._runs_written import add_logs_option, open_logs_folder
+from chaoslab.cli._runs_written import add_logs_option, open_logs_or_temp_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -262,7 +262,7 @@ def run(options: argparse.Namespace) -> int:
         (stopped if drain_asked.is_set() or not options.linger else drain_asked).set()
 
     try:
-        with restore_signal_handlers(), open_logs_folder(options.logs) as logs:
+        with restore_signal_handlers(), open_logs_or_temp_folder(options.logs) as logs:
             known_routes, _, make_gateway = prepare_gateway(options, logs, options.proxy_port, "--proxy-port")
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, handle_signal)

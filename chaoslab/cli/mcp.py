@@ -5,7 +5,7 @@ from pathlib import Path
 
 from chaoslab.base.commandline import print_error
 from chaoslab.cli import gateway
-from chaoslab.cli._runs_written import open_logs_folder
+from chaoslab.cli._runs_written import open_logs_or_temp_folder
 
 HELP = "inject faults into the tool calls between an MCP client and its server"
 EXAMPLE = "chaoslab mcp --fault lost_reply:refund -- python server.py"
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         if not name and logs is not None and (name := copy_environment().get(sessions.VARIABLE, "")):
             # Beside the run of `chaoslab exec`, which looks for them there.
             logs = Path(copy_environment().get(sessions.LOGS, logs))
-        with open_logs_folder(logs) as folder:
+        with open_logs_or_temp_folder(logs) as folder:
             session = mcp_proxy.ProxySession(
                 plan,
                 folder,

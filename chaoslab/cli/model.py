@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     except settings.SettingError as error:
         return print_error(error)
     from chaoslab.base import files
-    from chaoslab.config.part_version import compute_digests
+    from chaoslab.config.part_version import compute_version_digests
     from chaoslab.model import endpoint, script
 
     token_s = chosen.model_token_ms / 1000
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
                 ready=announce_ready,
                 token_s=token_s,
                 model=model,
-                digests=compute_digests(chosen),
+                digests=compute_version_digests(chosen),
             )
     except (OSError, ValueError) as error:  # waitress raises it for a host without an address
         message = f"model cannot listen on {options.host}:{options.port} ({error})"

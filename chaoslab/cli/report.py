@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaoslab.base import extras, former
-from chaoslab.base.commandline import RUN_HELP, choose_write_exit_code, parse_nonempty, print_error
+from chaoslab.base.commandline import RUN_HELP, choose_failed_write_exit_code, parse_nonempty, print_error
 
 HELP = "write a run's report: HTML, JSON or Markdown"
 EXAMPLE = "chaoslab report latest --format html --open"
@@ -88,7 +88,7 @@ def _write_index(options: argparse.Namespace) -> int:
     except OSError as error:
         return print_error(
             OSError(f"{logs / index.PAGE} cannot be written: {error.strerror or error}"),
-            code=choose_write_exit_code(error),
+            code=choose_failed_write_exit_code(error),
         )
     print(path)
     return _open_in_browser(path, 0) if options.open else 0
@@ -128,7 +128,8 @@ def _write_report(name: str, options: argparse.Namespace, *, alone: bool) -> int
         except OSError as error:
             location = error.filename2 or error.filename or options.out
             return print_error(
-                LookupError(f"cannot write {location}: {error.strerror or error}"), code=choose_write_exit_code(error)
+                LookupError(f"cannot write {location}: {error.strerror or error}"),
+                code=choose_failed_write_exit_code(error),
             )
     print(*paths, sep="\n")
     return _open_in_browser(paths[0], 0) if options.open else 0

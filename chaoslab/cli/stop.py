@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if exit_code or not options.all:
         return exit_code
     _print_left_gateways()
-    return _delete_all_proxies(options.toxiproxy) if options.toxiproxy else 0
+    return _delete_lanes(options.toxiproxy) if options.toxiproxy else 0
 
 
 def _act_on_stop_file(lever: Path, options: argparse.Namespace) -> int:
@@ -65,7 +65,7 @@ def _print_left_gateways() -> None:
     for folder in sorted(file.parent for file in Path("campaigns").glob(f"*/{journal.FILE}")):
         units: list[journal.DoneUnit] = []
         with suppress(OSError, ValueError):  # one that cannot be read keeps nobody from stopping
-            units = journal.read_journal(folder).gateways_in_path
+            units = journal.read_journal(folder).running_and_left_gateways
         for unit in units:
             message = (
                 f"{unit.name} of the campaign {folder.name} passes traffic on, without faults (process {unit.group})"
@@ -80,7 +80,7 @@ def _get_user_name() -> str:
         return "somebody"
 
 
-def _delete_all_proxies(url: str) -> int:
+def _delete_lanes(url: str) -> int:
     from chaoslab.wire.lane_names import delete_all_lanes
     from chaoslab.wire.proxies import ToxiproxyError
     from chaoslab.wire.toxiproxy_package import ToxiproxyServer

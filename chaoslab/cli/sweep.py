@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     done_cells: list[DoneCell] = []
     code = 0
     try:
-        for done_cell in run_grid_cells(cells, prompts_to_json(prompts), _start_lab, logs=launch.LOGS):
+        for done_cell in run_grid_cells(cells, prompts_to_json(prompts), _run_lab_silently, logs=launch.LOGS):
             done_cells.append(done_cell)
             if not options.quiet:
                 print(sweeps.render_progress_line(done_cell, len(cells)), file=sys.stderr, flush=True)
@@ -105,7 +105,7 @@ def _explain_unproven(done_cells: Sequence[DoneCell]) -> str:
     return total_exposure.no_proof_reason
 
 
-def _start_lab(given: Sequence[str]) -> LabEnd:
+def _run_lab_silently(given: Sequence[str]) -> LabEnd:
     from chaoslab.lab import launch
 
     # The sweep prints a table, and a run's own lines would come in between.

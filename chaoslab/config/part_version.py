@@ -17,7 +17,7 @@ OF_RUN = "NOW"
 SETTINGS = "settings"
 
 
-def compute_digests(chosen: Settings) -> dict[str, str]:
+def compute_version_digests(chosen: Settings) -> dict[str, str]:
     """The digests of this process, by package, and of its settings."""
     values = chosen.to_environment()
     settings_text = "\n".join(f"{name}={values[name]}" for name in OF_SERVICES if name != OF_RUN)

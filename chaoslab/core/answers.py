@@ -73,12 +73,12 @@ class ReadAnswer:
     """The reason that the provider states for the answer's end, such as "stop"; empty if it states none."""
 
     @property
-    def text_and_calls(self) -> str:
+    def rendered_content(self) -> str:
         """The text and the calls in words, and those of the other answers, as in "Yes. | No."."""
         calls = ", ".join(f"{name}({arguments})" for name, arguments in self.calls.values())
         own_text = " ".join(filter(None, (self.text, f"calls {calls}" if calls else "")))
         return (
-            " | ".join((own_text, *(answer.text_and_calls for _, answer in sorted(self.others.items()))))
+            " | ".join((own_text, *(answer.rendered_content for _, answer in sorted(self.others.items()))))
             if self.others
             else own_text
         )
@@ -198,7 +198,7 @@ class ChatAnswers(AnswerFormat):
             delta = choice.get("delta") or {}
             answer.text += delta.get("content") or ""
             for call in delta.get("tool_calls") or ():
-                kind, argument_key = _get_call_keys(call)
+                kind, argument_key = _get_call_type_and_text_key(call)
                 # Only the first part of a call has them.
                 block, head = call.get(kind) or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
                 answer.add_call(call.get("index"), block.get("name"), block.get(argument_key), head)
@@ -209,7 +209,7 @@ class ChatAnswers(AnswerFormat):
         message = choice["message"]
         heard.text = text_or_empty(message.get("content"))
         for number, call in enumerate(message.get("tool_calls") or ()):
-            kind, key = _get_call_keys(call)
+            kind, key = _get_call_type_and_text_key(call)
             heard.add_call(number, call[kind]["name"], call[kind].get(key), call)
 
     @staticmethod
@@ -232,12 +232,12 @@ class ChatAnswers(AnswerFormat):
         parts = [
             call_part for _, choice in choices for call_part in (choice.get("delta") or {}).get("tool_calls") or ()
         ]
-        named_in = [(call_part.get(_get_call_keys(call_part)[0]) or {}).get("name") for call_part in parts]
+        named_in = [(call_part.get(_get_call_type_and_text_key(call_part)[0]) or {}).get("name") for call_part in parts]
         is_whole = bool(parts) and all(named_in)  # as Mistral sends them
         for piece in split_words(content.text):
             yield build_event(content=piece)
         for number, call in enumerate(content.calls):
-            kind, key = _get_call_keys(call.native or {})
+            kind, key = _get_call_type_and_text_key(call.native or {})
             named = {"index": number, "id": make_call_id(call, content.calls, number), "type": kind}
             function = {"name": call.name, key: call.arguments if is_whole else ""}
             yield build_event(tool_calls=[{**named, kind: function}])
@@ -260,7 +260,7 @@ class ChatAnswers(AnswerFormat):
                     kind: {"name": call.name, key: call.arguments},
                 }
                 for number, call in enumerate(content.calls)
-                for kind, key in [_get_call_keys(call.native or {})]
+                for kind, key in [_get_call_type_and_text_key(call.native or {})]
             ]  # fmt: skip
         elif not content.text:
             message["content"] = ""
@@ -270,7 +270,7 @@ class ChatAnswers(AnswerFormat):
         }
 
 
-def _get_call_keys(call: Mapping[str, Any]) -> tuple[str, str]:
+def _get_call_type_and_text_key(call: Mapping[str, Any]) -> tuple[str, str]:
     """The key of a call's own part, which is its type too, and in it that of the text: a custom tool takes any text."""
     return ("custom", "input") if "custom" in call or call.get("type") == "custom" else ("function", "arguments")
 

@@ -71,7 +71,7 @@ class _RewrittenStream(PacedQueue):
     bytes of all events of the changed answer, None before it is told."""
 
     def __init__(self, answers: AnswerFormat, changed: Callable[[AnswerContent], AnswerContent]) -> None:
-        super().__init__(self._hold_or_release_item, room_bytes=0)
+        super().__init__(self._hold_or_release_item, capacity_bytes=0)
         self.told: tuple[int, int] | None = None
         self._answers, self._changed = answers, changed
         self._kept: list[bytes] | None = []

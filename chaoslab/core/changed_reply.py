@@ -86,7 +86,7 @@ def list_argument_values(call: Call) -> list[Any]:
     return [json_values.get_at(inputs, key_path) for key_path in json_values.find_leaves(inputs)]
 
 
-def find_requested_places(value: Any, call: Call) -> list[Place]:
+def find_informative_paths(value: Any, call: Call) -> list[Place]:
     """The places of the values that were asked for: first choice are those that neither repeat an argument nor are a
     flag, an id or a link; without any such, all."""
     # As JSON spells them: to Python 1 and True are equal.

@@ -1,5 +1,5 @@
 """The messages in a request to a model, whatever the format: where they stand, the role of each, and the results of
-tools among them. A request in brief (`summarize_request`) tells which of several is nearest to another one, and how
+tools among them. A request in brief (`build_request_sketch`) tells which of several is nearest to another one, and how
 they differ."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -174,7 +174,7 @@ WORDS, VALUE = 200, 60
 """The most characters of a message, and of another value."""
 
 
-def summarize_request(dialog: Dialog, value: Any) -> dict[str, Any]:
+def build_request_sketch(dialog: Dialog, value: Any) -> dict[str, Any]:
     """The request's messages behind the model's last answer, in words, under `messages`; a digest of those before them
     under `earlier`; every other field as it is if it is short, else as a digest. Empty if the request is no object."""
     if not isinstance(value, Mapping):

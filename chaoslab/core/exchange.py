@@ -269,12 +269,12 @@ class Observation:
     told: str = ""
 
     @property
-    def received_changed_reply(self) -> Reply | None:
+    def changed_reply_if_received(self) -> Reply | None:
         """The reply that the fault's own story made, if the caller got it as it was."""
         return self.reply if self.reply is not None and self.reply.same_as(self.changed_reply) else None
 
     @property
-    def body_bytes(self) -> int:
+    def body_byte_count(self) -> int:
         """The bytes of the answer, of a streamed one without the frames of its parts."""
         return self.bytes if self.streamed is None else self.streamed.size
 
@@ -282,7 +282,7 @@ class Observation:
     def service_bytes_min(self) -> int:
         """The bytes of the answer that are the service's own: whoever sends it may have added to the head."""
         if self.streamed is not None or self.reply is None:
-            return self.body_bytes
+            return self.body_byte_count
         return min(self.bytes, len(self.reply.body))
 
 

@@ -41,22 +41,22 @@ class Pipe(Protocol):
     """One disturbance of one direction of one stream."""
 
     @property
-    def held(self) -> int:
-        """Bytes taken in and not yet let out. The owner stops reading when they exceed `room_bytes`."""
+    def held_bytes(self) -> int:
+        """Bytes taken in and not yet let out. The owner stops reading when they exceed `capacity_bytes`."""
 
     @property
     def held_piece_count(self) -> int:
         """The number of pieces that hold these bytes."""
 
     @property
-    def room_bytes(self) -> int: ...
+    def capacity_bytes(self) -> int: ...
 
     @property
     def straight(self) -> bool:
         """True if bytes always pass at once and uncut; a chain need not feed them to it then."""
 
     @property
-    def pause_s(self) -> float:
+    def piece_interval_s(self) -> float:
         """Seconds between the pieces that it cuts (0: none); such pieces must not arrive as one."""
 
     @property
@@ -101,15 +101,15 @@ class PacedQueue:
         *,
         since: float = -math.inf,
         straight: bool = False,
-        room_bytes: int = ROOM_BYTES,
-        pause_s: float = 0.0,
+        capacity_bytes: int = ROOM_BYTES,
+        piece_interval_s: float = 0.0,
     ) -> None:
         """Makes a line from which nothing leaves before `since`, not even overdue items taken over from a
         predecessor."""
-        self.held = 0
-        self.pause_s = pause_s
+        self.held_bytes = 0
+        self.piece_interval_s = piece_interval_s
         self.straight = straight
-        self.room_bytes = room_bytes
+        self.capacity_bytes = capacity_bytes
         self._law = law
         self._queue: deque[Timed] = deque()
         self._item: Timed | None = None  # the item in hand, of which `_sent` bytes are out already
@@ -127,7 +127,7 @@ class PacedQueue:
         if self._over:
             return
         if timed.item.__class__ is bytes:
-            self.held += len(timed.item)
+            self.held_bytes += len(timed.item)
         self._queue.append(timed)
 
     def poll(self, now: float, count_max: int = BOUNDLESS) -> list[Timed]:
@@ -148,7 +148,7 @@ class PacedQueue:
             if item:
                 size = len(item)
                 self._sent += size
-                self.held -= size
+                self.held_bytes -= size
                 out.append(piece)
             self._next = next(self._pieces, None)
             if self._next is None:  # it is through, and what the law cut off of it is held no more
@@ -190,7 +190,7 @@ class PacedQueue:
 
     def _forget_current_item(self) -> None:
         if self._item is not None and (item := self._item[1]).__class__ is bytes:
-            self.held -= len(item) - self._sent  # what the law cut off
+            self.held_bytes -= len(item) - self._sent  # what the law cut off
         self._item, self._sent, self._next, self._pieces = None, 0, None, NOTHING
 
     def _list_current_item_rest(self) -> list[Timed]:
@@ -204,7 +204,7 @@ class PacedQueue:
     def _drop_all_items(self) -> None:
         self._forget_current_item()
         self._queue.clear()
-        self.held = 0
+        self.held_bytes = 0
 
 
 class Pipeline:
@@ -223,8 +223,8 @@ class Pipeline:
         self._pipes: list[Pipe] = []
         self._through: deque[Timed] = deque()
         self._bent: list[int] = []  # the places of the pipes that are not straight
-        self.pause_s = 0.0
-        self.room_bytes = ROOM_BYTES
+        self.piece_interval_s = 0.0
+        self.capacity_bytes = ROOM_BYTES
         self._ending = False  # a signal is or was on its way: every pipe counts, the straight ones too
 
     def __len__(self) -> int:
@@ -238,9 +238,9 @@ class Pipeline:
         return tuple(self._keys)
 
     @property
-    def held(self) -> int:
+    def held_bytes(self) -> int:
         through = sum(len(timed.item) for timed in self._through if isinstance(timed.item, bytes))
-        return through + sum([self._pipes[index].held for index in self._list_active_positions()])
+        return through + sum([self._pipes[index].held_bytes for index in self._list_active_positions()])
 
     @property
     def held_piece_count(self) -> int:
@@ -291,7 +291,7 @@ class Pipeline:
         position = len(self._keys) if index is None else index
         self._keys.insert(position, key)
         self._pipes.insert(position, pipe)
-        if position < len(self._pipes) - 1 or pipe.pause_s or pipe.room_bytes > self.room_bytes:
+        if position < len(self._pipes) - 1 or pipe.piece_interval_s or pipe.capacity_bytes > self.capacity_bytes:
             self._refresh_cache()
         elif not pipe.straight:  # the usual case, a thousand times over
             self._bent.append(position)
@@ -331,8 +331,10 @@ class Pipeline:
     def _refresh_cache(self) -> None:
         """Recomputes what is cached about the pipes."""
         self._bent = [position for position, pipe in enumerate(self._pipes) if not pipe.straight]
-        self.room_bytes = max((pipe.room_bytes for pipe in self._pipes), default=ROOM_BYTES)
-        self.pause_s = min((pipe.pause_s for pipe in self._pipes if pipe.pause_s), default=0.0)
+        self.capacity_bytes = max((pipe.capacity_bytes for pipe in self._pipes), default=ROOM_BYTES)
+        self.piece_interval_s = min(
+            (pipe.piece_interval_s for pipe in self._pipes if pipe.piece_interval_s), default=0.0
+        )
 
     def _list_active_positions(self) -> Sequence[int]:
         """The pipes that may have something to pass on, from first to last."""

@@ -115,14 +115,14 @@ class Injection:
         return tuple(re.compile(translate(target)) for target in self.targets)
 
     @cached_property
-    def _machine_targets(self) -> frozenset[str]:
+    def _agent_machine_targets(self) -> frozenset[str]:
         """The targets of the agent's own machine that its faults know."""
         return frozenset(name for choice in self.choices for name in get_trait(load_fault(choice.fault), "of_machine"))
 
     def covers(self, target: str) -> bool:
         if target in self.targets:
             return True
-        known = target not in TARGETS or target in self._machine_targets
+        known = target not in TARGETS or target in self._agent_machine_targets
         return known and any(pattern.match(target) for pattern in self._target_patterns)
 
     @property

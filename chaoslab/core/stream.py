@@ -55,7 +55,7 @@ class Streamed:
     ended: str = "end"
 
 
-class BodyCutter(Protocol):
+class BodySplitter(Protocol):
     """Cuts a body into pieces that mean something, whatever parts it comes in."""
 
     @property
@@ -66,7 +66,7 @@ class BodyCutter(Protocol):
         """The pieces that are complete with this part, in order."""
 
 
-class EventCutter:
+class EventSplitter:
     """Cuts a body into server-sent events, whatever parts it comes in. An event keeps the blank line that ends it."""
 
     __slots__ = ("rest",)
@@ -92,7 +92,7 @@ class EventCutter:
         return events
 
 
-class LineCutter:
+class LineSplitter:
     """Cuts a body into lines, each of which is JSON (NDJSON, as Ollama streams it)."""
 
     def __init__(self) -> None:
@@ -177,20 +177,20 @@ class WatchedPipe:
         self.blame: Callable[[BaseException], BaseException] = lambda error: error
 
     @property
-    def held(self) -> int:
-        return self.pipe.held
+    def held_bytes(self) -> int:
+        return self.pipe.held_bytes
 
     @property
     def held_piece_count(self) -> int:
         return self.pipe.held_piece_count
 
     @property
-    def room_bytes(self) -> int:
-        return self.pipe.room_bytes
+    def capacity_bytes(self) -> int:
+        return self.pipe.capacity_bytes
 
     @property
-    def pause_s(self) -> float:
-        return self.pipe.pause_s
+    def piece_interval_s(self) -> float:
+        return self.pipe.piece_interval_s
 
     @property
     def acts_on_silence(self) -> bool:
@@ -239,17 +239,17 @@ class PipedBody:
     """A body on its way through pipes, event by event. Its owner feeds it parts while it has `has_room`, polls it for
     what is due, and waits until `find_next_due`."""
 
-    def __init__(self, pipes: Sequence[Pipe], now: float, events: BodyCutter | None = None) -> None:
+    def __init__(self, pipes: Sequence[Pipe], now: float, events: BodySplitter | None = None) -> None:
         """`events`: cuts the body into what pipes take; by default, into server-sent events."""
-        self._line, self._events, self._over = Pipeline(), events or EventCutter(), False
+        self._line, self._events, self._over = Pipeline(), events or EventSplitter(), False
         for number, pipe in enumerate(pipes):
             self._line.add(str(number), pipe, now)
-        self._room_bytes = max(pipe.room_bytes for pipe in pipes)
+        self._room_bytes = max(pipe.capacity_bytes for pipe in pipes)
 
     @property
     def has_room(self) -> bool:
         """True if the next part may be read: the body goes on, and no more is held than the pipes have room for."""
-        return not self._over and self._line.held <= self._room_bytes
+        return not self._over and self._line.held_bytes <= self._room_bytes
 
     def feed(self, chunk: bytes | None, now: float, *, broke: bool = False) -> None:
         """Takes in a part, or None for the end. `broke`: it ended too soon."""
@@ -278,7 +278,7 @@ _PRELUDE = 12
 """The lengths of the frame and of its headers, and their checksum, in bytes."""
 
 
-class FrameCutter:
+class FrameSplitter:
     """Cuts a body into frames, whatever parts it comes in."""
 
     def __init__(self) -> None:

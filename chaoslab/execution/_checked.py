@@ -90,7 +90,7 @@ class RunTargets:
         )
 
     @property
-    def all_services(self) -> dict[str, Any]:
+    def services_and_upstreams(self) -> dict[str, Any]:
         """The services and those behind a gateway."""
         return {**self.services, **self.upstreams}
 
@@ -102,7 +102,7 @@ class RunTargets:
             self.names,
             turns=self.turns,
             models=self.models,
-            functions=[name for name in self.names if name not in self.all_services],
+            functions=[name for name in self.names if name not in self.services_and_upstreams],
             objects=[name for name in self.models if has_object_arguments(name)],
             mortal=self.mortal,
             user=None,
@@ -125,7 +125,7 @@ class RunTargets:
                 raise ValueError(
                     f"{injection.name} has approval {approval!r}, which is none of its targets: name it too"
                 )
-        check_services(injections, self.all_services)
+        check_services(injections, self.services_and_upstreams)
         _validation.check_services_resettable(injections, self.services)
         check_no_refusing_faults(injections, self.upstreams)
         if self.world != "virtual":

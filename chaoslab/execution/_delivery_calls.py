@@ -129,7 +129,7 @@ def _run_service_trial(cell: DeliveryCell, fault: Injection) -> Trial:
             SHOP,
             numbers,
             lambda number: list_request or (method, f"/orders/{number % 7}", body),
-            tls=_needs_handshake(cell),
+            tls=_needs_tls(cell),
         )
 
     lists = get_trait(load_fault(cell.fault), "of_listing")
@@ -153,7 +153,7 @@ def _run_model_trial(cell: DeliveryCell, fault: Injection) -> Trial:
         def build_request(number: int) -> tuple[str, str, bytes | None]:
             return "POST", "/v1/chat/completions", bodies[number % len(bodies)]
 
-        _send_requests(MODEL, numbers, build_request, tls=_needs_handshake(cell))
+        _send_requests(MODEL, numbers, build_request, tls=_needs_tls(cell))
 
     fault_class = load_fault(cell.fault)
     has_whole_answers = fault_class.layer != "stream"
@@ -195,7 +195,7 @@ def _choose_target_call_hook(cell: DeliveryCell) -> Callable[[], object]:
     return system.utc if cell.fault in CLOCK_FAULTS else lambda: None
 
 
-def _needs_handshake(cell: DeliveryCell) -> bool:
+def _needs_tls(cell: DeliveryCell) -> bool:
     """True if the fault is met in the handshake of TLS, which takes a client of https."""
     return bool(get_trait(load_fault(cell.fault), "refuses_at") == "handshake")
 

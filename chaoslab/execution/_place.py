@@ -25,7 +25,7 @@ class TrialPlace(Protocol):
         """Warnings about what the program asked of it."""
 
     @property
-    def has_drawn_chance(self) -> bool | None:
+    def has_program_drawn_chance(self) -> bool | None:
         """True if a program has drawn chance of its own; None: not known."""
 
     def enter_world(self) -> AbstractContextManager[None]: ...
@@ -40,7 +40,7 @@ class TrialPlace(Protocol):
     def kill_program(self) -> None:
         """Kills the program's process, and with it the calling thread, if that is the program's."""
 
-    def interrupt_program(self) -> None:
+    def interrupt_program_if_possible(self) -> None:
         """Ends what the agent's first thread waits for, with a CancelledError. Nothing in real time."""
 
     def wait_until_quiet(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
@@ -56,16 +56,16 @@ class TrialPlace(Protocol):
     def suspend_world(self) -> AbstractContextManager[None]:
         """A context in which this thread is in real time, and the clock of this world stands still."""
 
-    def run_outside_trial(self, work: Callable[[], None]) -> None:
+    def run_without_trial_time(self, work: Callable[[], None]) -> None:
         """Runs the work in this world, before the trial or after it. It takes none of the trial's time."""
 
-    def build_call_turns(
+    def build_call_turns_if_virtual(
         self, order: Dice | Mapping[int, Sequence[str]], on_order: Callable[[Sequence[str]], object]
     ) -> CallTurnGate | None:
         """The turns of calls that begin at the same moment; None in real time. `order`, `on_order`: as in
         `CallTurnGate`."""
 
-    def grant_call_allowance(self, function: str) -> int:
+    def check_limits_and_grant_calls(self, function: str) -> int:
         """Counts this call of the function, and returns the number of calls until it must be asked again, this one
         included. Ends an endless trial."""
 
@@ -79,19 +79,19 @@ class RealTimePlace:
         self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
         self._kills, self._killed = kills, False
 
-    has_drawn_chance = None
+    has_program_drawn_chance = None
     """The chance of this process is not the lab's."""
 
     @property
     def warnings(self) -> list[str]:
         return []
 
-    def build_call_turns(
+    def build_call_turns_if_virtual(
         self, order: Dice | Mapping[int, Sequence[str]], on_order: Callable[[Sequence[str]], object]
     ) -> None:
         """None: nothing happens at the same moment."""
 
-    def grant_call_allowance(self, function: str) -> int:
+    def check_limits_and_grant_calls(self, function: str) -> int:
         if system.monotonic() <= self.deadline and not self.late:
             # 1: each call asks, because real time passes between any two of them.
             return 1
@@ -121,7 +121,7 @@ class RealTimePlace:
     def list_pending_waits(self, busy: Callable[[], Sequence[str]]) -> list[str]:
         return [*busy()]
 
-    def run_outside_trial(self, work: Callable[[], None]) -> None:
+    def run_without_trial_time(self, work: Callable[[], None]) -> None:
         work()
 
     def kill_program(self) -> None:
@@ -131,7 +131,7 @@ class RealTimePlace:
         for kill in self._kills:
             kill()
 
-    def interrupt_program(self) -> None:
+    def interrupt_program_if_possible(self) -> None:
         """Does nothing: no thread can be interrupted from outside."""
 
     def run_program(self, work: Callable[[], Any], *, over: Callable[[], object], again: Again) -> Any:

@@ -28,7 +28,7 @@ from chaoslab.seams.functions import native_errors
 from chaoslab.seams.functions.inside import (
     find_unpassed_parameters,
     get_tool_name,
-    is_plain_object,
+    is_neither_function_nor_class,
     list_entry_methods,
 )
 from chaoslab.seams.gateway.routes import GatewayRoute, parse_routes
@@ -78,7 +78,7 @@ def _check_is_tool(option: str, value: Any) -> None:
     """Raises TypeError if it cannot be told which function the agent calls by this."""
     is_class = isinstance(value, type)
     if _is_tool(value) or (
-        callable(value) and not is_class and not (is_plain_object(value) and list_entry_methods(value))
+        callable(value) and not is_class and not (is_neither_function_nor_class(value) and list_entry_methods(value))
     ):
         return
     holder_name = value.__name__ if is_class else "tool"
@@ -183,7 +183,7 @@ def parse_model_services(value: Any, services: Mapping[str, Any]) -> tuple[str, 
                     f"services has one model as '{same_model_names[0]}' and '{same_model_names[1]}': each needs "
                     f"an object of its own"
                 )
-            app.check_host(name)
+            app.check_can_answer_for(name)
     return tuple(name for name, app in services.items() if name in model_names or _is_model_service(app))
 
 

@@ -147,7 +147,7 @@ class PoolExecutor:
 
 
 def _describe_batch(work: Work[S, Any], batch: Sequence[S]) -> str:
-    first, last = work.get_spec_name(batch[0]), work.get_spec_name(batch[-1])
+    first, last = work.get_work_item_name(batch[0]), work.get_work_item_name(batch[-1])
     return first if first == last else f"{first} to {last}"
 
 
@@ -162,10 +162,10 @@ class _PackedWork:
     packed: bytes
     paths: tuple[str, ...]
 
-    def get_spec_name(self, spec: Any) -> str:
-        """See `Work.get_spec_name`."""
+    def get_work_item_name(self, spec: Any) -> str:
+        """See `Work.get_work_item_name`."""
         with self._use_import_paths():
-            return unpack_work(self.packed).get_spec_name(spec)
+            return unpack_work(self.packed).get_work_item_name(spec)
 
     @contextmanager
     def open_runner(self) -> Iterator[Callable[[Any], Any]]:

@@ -59,7 +59,7 @@ def _get_call_limit(fault: str, seam: str, calls: int) -> int:
 class DeliveryCheck:
     """The check as work for an executor: `DeliveryCell` → `DeliveryCounts`."""
 
-    def get_spec_name(self, cell: DeliveryCell) -> str:
+    def get_work_item_name(self, cell: DeliveryCell) -> str:
         return f"{cell.fault} through the seam {cell.seam}"
 
     @contextmanager
@@ -110,7 +110,7 @@ def find_refusal_reason(cell: DeliveryCell) -> str:
     return ""
 
 
-def list_seam_examples(fault: str) -> list[tuple[str, list[str]]]:
+def list_example_stories_by_seam(fault: str) -> list[tuple[str, list[str]]]:
     """A call that meets the fault at each seam that takes it: the seam, and lines of the trial's story."""
     examples = []
     for seam, (call_seam, targets) in get_fault_seams(fault).items():

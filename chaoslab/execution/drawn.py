@@ -42,7 +42,7 @@ class NamedRun(Protocol):
     def now(self) -> str: ...
     @property
     def is_sequential(self) -> bool: ...
-    def get_spec_name(self, spec: TrialSpec, /) -> str: ...
+    def get_work_item_name(self, spec: TrialSpec, /) -> str: ...
     def make_run_started_event(self, trials: int) -> RunStarted: ...
 
 
@@ -75,8 +75,8 @@ class WrappedRun(Generic[N]):
     def is_sequential(self) -> bool:
         return self.run.is_sequential
 
-    def get_spec_name(self, spec: TrialSpec) -> str:
-        return self.run.get_spec_name(spec)
+    def get_work_item_name(self, spec: TrialSpec) -> str:
+        return self.run.get_work_item_name(spec)
 
     def make_run_started_event(self, trials: int) -> RunStarted:
         return self.run.make_run_started_event(trials)

@@ -32,7 +32,7 @@ from chaoslab.search.map import GOES_ON, Map, group_alike_failures
 from chaoslab.search.roots import (
     describe_harm,
     group_by_root,
-    is_unnoticed_failure,
+    has_unnoticeable_root,
     list_failure_places,
     make_failure_sort_key,
     make_root_key,
@@ -378,7 +378,7 @@ class _Explorer:
                     self._run_batch(chunk, name)
 
             if name == "singles":
-                self._retry_survived_faults()
+                self._retry_survived_on_other_chance()
 
     def _run_batch(self, variations: Sequence[Variation], name: str) -> None:
         """Tries these. Raises _Ended: the budget is spent."""
@@ -394,7 +394,7 @@ class _Explorer:
             for tried in failed:
                 self._confirm_failure(tried)
 
-    def _retry_survived_faults(self) -> None:
+    def _retry_survived_on_other_chance(self) -> None:
         """Tries faults that were survived alone on other chance too, if the agent draws: up to `PATHS_MAX` at each
         call that led the trial another way."""
         by_path: dict[Site, dict[str, TriedVariation]] = defaultdict(dict)
@@ -545,11 +545,11 @@ def run_exploration(
         tried_so_far = explorer.known
         groups = group_by_root(group_alike_failures(list(tried_so_far.tried.values())))
         groups = [confirmed for group in groups if (confirmed := explorer.confirm_failure_group(group))]
-        unnoticeable = [entry for group in groups if is_unnoticeable_failure(group[0], arguments) for entry in group]
+        unnoticeable = [entry for group in groups if is_unnoticeable_to_agent(group[0], arguments) for entry in group]
         shrunk = merge_by_root_cause(
             _shrink_failure_group(explorer, group)
             for group in groups
-            if not is_unnoticeable_failure(group[0], arguments)
+            if not is_unnoticeable_to_agent(group[0], arguments)
         )
         reruns = trials.run_variations(
             [entry.tried.variation for entry in shrunk], numbers=[entry.tried.chance for entry in shrunk]
@@ -591,9 +591,9 @@ def merge_by_root_cause(shrunk: Iterable[Shrunk]) -> list[Shrunk]:
     return sorted(by_root.values(), key=lambda entry: make_failure_sort_key(entry.tried))
 
 
-def is_unnoticeable_failure(tried: TriedVariation, arguments: ExploreArguments) -> bool:
+def is_unnoticeable_to_agent(tried: TriedVariation, arguments: ExploreArguments) -> bool:
     """True of a failure that no agent could have noticed, unless its faults were asked for."""
-    return is_unnoticed_failure(tried) and not arguments.tries
+    return has_unnoticeable_root(tried) and not arguments.tries
 
 
 def _shrink_failure_group(explorer: _Explorer, group: Sequence[TriedVariation]) -> Shrunk:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from chaoslab.analysis.verdict.exposure import find_stopping_limit
+from chaoslab.analysis.verdict.exposure import find_limit_ending_all_faults
 from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base import interrupts
 from chaoslab.base.identity import hash_value
@@ -78,7 +78,7 @@ class VariedRun:
     standing: tuple[Injection, ...]
     read: Callable[[Any], object] | None
 
-    def get_spec_name(self, spec: VariedTrial) -> str:
+    def get_work_item_name(self, spec: VariedTrial) -> str:
         return causes.describe_variation(spec.variation)
 
     @contextmanager
@@ -248,7 +248,7 @@ class TrialView:
             effects=[event.effect for _, event in history.find_events(events.Effect)],
             tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.find_events(events.Usage)),
             drew=any(event.drew for _, event in history.find_events(events.PromptFinished)),
-            held=find_stopping_limit(event.limit for _, event in history.find_events(events.FaultHeldBack)),
+            held=find_limit_ending_all_faults(event.limit for _, event in history.find_events(events.FaultHeldBack)),
         )
 
 

@@ -259,7 +259,7 @@ class _Worker(Generic[S, R]):
     @property
     def current_task_name(self) -> str:
         """The name of the trial that it does."""
-        return self._work.get_spec_name(self.tasks[0].spec)
+        return self._work.get_work_item_name(self.tasks[0].spec)
 
     def has_room(self, ahead: int) -> bool:
         return len(self.tasks) < ahead and self.child.unread < UNREAD_MAX
@@ -284,7 +284,7 @@ class _Worker(Generic[S, R]):
         its spec cannot say so."""
         task, late = self.tasks[0], self.child.abort_hung_trial(limit_s)
         try:
-            task.spec = _mark_spec_stopped(task.spec, late, self._work.get_spec_name)
+            task.spec = _mark_spec_stopped(task.spec, late, self._work.get_work_item_name)
         except WorkerLost as lost:
             return self._give_up_tasks(lost)
         return self._restart_child()

@@ -51,7 +51,7 @@ def open_run_folder(run: NamedRun, trials: int, folder: Path, *, keep: str = "al
 
 
 @dataclass(frozen=True)
-class SteeredRun(WrappedRun[RunSpec[R]]):
+class RunWithoutSwitchedOffFaults(WrappedRun[RunSpec[R]]):
     """The run without the faults that somebody has switched off meanwhile. `folder`: that of the run, which each
     process looks into before a trial."""
 
@@ -78,7 +78,7 @@ def run_trials(
             yield TrialSpec(number, spent_usd if run.is_sequential else 0.0)
 
     # Absolute, since an agent may change the directory of the process that looks into it.
-    steered_run = run if book is None else SteeredRun(run, book.folder.absolute())
+    steered_run = run if book is None else RunWithoutSwitchedOffFaults(run, book.folder.absolute())
     with closing(executor.map(steered_run, iterate_specs())) as trial_results:
         for result in trial_results:
             spent_usd = result.run_spent_usd
@@ -93,13 +93,13 @@ def run_trials(
                     # What landed after the answer lies behind the trial's own seconds.
                     seconds = max([result.seconds, *(event.t for event in buffered)])
                     if not result.is_story_requested and result.outcome in ENDED_WELL:
-                        buffered = summarize_trial_events(buffered)
+                        buffered = replace_call_events_by_counts(buffered)
                     book.write_trial(buffered, seconds=seconds, ok=result.ok)
             if book is not None and book.keep != "all":
                 obey_pause_and_stop(book.folder)
 
 
-def summarize_trial_events(buffered: Sequence[BufferedEvent]) -> list[BufferedEvent]:
+def replace_call_events_by_counts(buffered: Sequence[BufferedEvent]) -> list[BufferedEvent]:
     """The events of a trial with one that counts its calls and faults in the place of theirs."""
     calls: Counter[str] = Counter()
     faults_met: dict[str, Counter[str]] = defaultdict(Counter)

@@ -50,7 +50,7 @@ def prove(
     arguments = replace(arguments, **{**({} if agent is None else {"agent": agent}), **changed, "logs": None})
     fails = make_failure_test(accept)
     change_text = mitigation or f"the agent {getattr(agent, '__qualname__', type(agent).__name__)}"
-    budget = make_changed_arguments(found, arguments)
+    budget = make_arguments_for_changed_agent(found, arguments)
     return build_proof(
         found.trials, change_text, lambda: open_mitigated_session(arguments, mitigation, jobs=jobs, fails=fails), budget
     )
@@ -67,7 +67,7 @@ def open_mitigated_session(
     return open_agent_search(arguments, **options, mitigation=mitigation)
 
 
-def make_changed_arguments(exploration: Exploration, arguments: ExploreArguments) -> ExploreArguments:
+def make_arguments_for_changed_agent(exploration: Exploration, arguments: ExploreArguments) -> ExploreArguments:
     """The arguments with which the changed agent is explored. An exploration that went on where another was had a
     budget of its own."""
     trials = max(arguments.trials, 2 * len(exploration.trials))

@@ -81,7 +81,7 @@ class TrialResult(Protocol):
 class Work(Protocol[S_contra, R_co]):
     """Work for an executor: picklable, and equal in every process."""
 
-    def get_spec_name(self, spec: S_contra, /) -> str:
+    def get_work_item_name(self, spec: S_contra, /) -> str:
         """The name of one part of the work, as users know it."""
 
     def open_runner(self) -> AbstractContextManager[Callable[[S_contra], R_co]]:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from chaoslab.analysis.measures.idle import IdleInjections, describe_idle_in_trial
+from chaoslab.analysis.measures.idle import IdleInjections, describe_trial_idle_injections
 from chaoslab.analysis.measures.incidents import Incident, find_incidents, severity_key
 from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.table import Outcome, Verdict
@@ -181,7 +181,7 @@ class Trial:
         result_warnings = self._result.warnings
         if not self.calls_known:
             return tuple(result_warnings)
-        return (*result_warnings, *describe_idle_in_trial(self.history, self.plan.injections))
+        return (*result_warnings, *describe_trial_idle_injections(self.history, self.plan.injections))
 
     @property
     def calls_known(self) -> bool:
@@ -221,7 +221,7 @@ def run(arguments: RunArguments) -> Trial:
         NothingHit: a fault hit or changed nothing, as in `Trial.warnings`.
     """
     (trial,) = run_numbered_trials(arguments, range(1))
-    for message in describe_idle_in_trial(trial.history, trial.plan.injections) if trial.calls_known else ():
+    for message in describe_trial_idle_injections(trial.history, trial.plan.injections) if trial.calls_known else ():
         # 3: the line that called `run`, behind `accept_fields_as_arguments`.
         warnings.warn(message, NothingHit, stacklevel=3)
     return trial

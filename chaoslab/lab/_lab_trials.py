@@ -24,7 +24,7 @@ from chaoslab.execution.forked import make_executor
 from chaoslab.execution.pipeline import open_run_folder, run_trials
 from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.trial import Trial
-from chaoslab.lab._virtual_lab import LabResult, LabSpec, select_stable_effects
+from chaoslab.lab._virtual_lab import LabResult, LabSpec, drop_unstable_effect_fields
 from chaoslab.record.history import History
 from chaoslab.record.lines import parse_line
 from chaoslab.record.log import BufferedEvent, render_lines
@@ -139,7 +139,8 @@ def _run_and_attach_twin(spec: LabSpec, effects: Sequence[Mapping[str, Any]] | N
     if effects is None and twin.said is not None:
         effect_values = {
             "effects": [
-                make_expected_effect(effect) for effect in select_stable_effects(twin.effects, second_twin.effects)
+                make_expected_effect(effect)
+                for effect in drop_unstable_effect_fields(twin.effects, second_twin.effects)
             ]
         }
         spec = replace(spec, prompts=prompts_to_json([Prompt.model_validate({**spec.prompts[0], **effect_values})]))
@@ -177,5 +178,5 @@ def _make_trial(spec: LabSpec, result: LabResult, plan: Plan, twin: Trial | None
     answer = end.answer if end is not None and end.status == "ok" else None
     error = AgentFailed(errors[-1] if errors else end.error_type if end else "") if answer is None else None
     return Trial(
-        spec.get_spec_name(TrialSpec(result.number)), answer, error, result.seconds, plan, twin, lab_result, folder
+        spec.get_work_item_name(TrialSpec(result.number)), answer, error, result.seconds, plan, twin, lab_result, folder
     )

@@ -46,7 +46,7 @@ from chaoslab.worlds.virtual.machine.machine import STARTS_S, Hung, Machine
 from chaoslab.worlds.virtual.network import serving
 from chaoslab.worlds.virtual.network.lanes import VirtualLanes
 from chaoslab.worlds.virtual.network.network import Network
-from chaoslab.worlds.virtual.network.recorded_targets import RecordedSockets, Recording, RecordingLog
+from chaoslab.worlds.virtual.network.recorded_targets import AttemptNotingLog, RecordedSockets, Recording
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 
@@ -110,7 +110,7 @@ class LabSpec:
             run, prompts=prompts_to_json([prompt.with_conversation(prompt.conversation.with_waits(drawn.waits))])
         )
 
-    def get_spec_name(self, spec: TrialSpec) -> str:
+    def get_work_item_name(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""
         return make_nth_trial_id(self.name, spec.number, len(self.prompts)).key
 
@@ -158,7 +158,7 @@ class Lab:
         self._logs = {name: self._make_log(name) for name in ("agent", "info", "manager", *SERVICES)}
         self._recording = Recording()
         if run.foreign:
-            self._logs["info"] = RecordingLog(self._recording, self._kept, origin=STARTS_S, events=self._events)
+            self._logs["info"] = AttemptNotingLog(self._recording, self._kept, origin=STARTS_S, events=self._events)
         modules = {name: ServiceModule.load(name) for name in SERVICES}
         own_apps = {
             name: make_app(module, SingleRunStore(self._run, self._logs[name])) for name, module in modules.items()
@@ -218,7 +218,7 @@ class Lab:
             self._logs["agent"],
             system,
             SessionProgress(len(run.prompts)),
-            drew=lambda: context.get_world().has_drawn_chance,
+            drew=lambda: context.get_world().has_program_drawn_chance,
         )
 
     @contextmanager
@@ -294,7 +294,7 @@ class Lab:
             seam.cost_usd,
             masked_events,
             off=switched_off,
-            drew=world.has_drawn_chance,
+            drew=world.has_program_drawn_chance,
         )
 
     def _judge_outcome(
@@ -373,11 +373,11 @@ class BaselinePrompt:
     def with_stable_effects(self, another: Sequence[Mapping[str, Any]]) -> BaselinePrompt:
         """The same whose twin has its effects, without what depends on the trial: what differs in another."""
         assert self.twin is not None
-        lasting_list = [make_expected_effect(effect) for effect in select_stable_effects(self.effects, another)]
+        lasting_list = [make_expected_effect(effect) for effect in drop_unstable_effect_fields(self.effects, another)]
         return replace(self, twin=replace(self.twin, effects=lasting_list))
 
 
-def select_stable_effects(
+def drop_unstable_effect_fields(
     effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """The effects without what depends on the trial, such as a message's time: the fields that differ in another."""

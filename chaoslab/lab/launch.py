@@ -18,7 +18,7 @@ from chaoslab.base.commandline import (
     GATE_FAILED,
     LAB_DOWN,
     PROVES_NOTHING,
-    choose_write_exit_code,
+    choose_failed_write_exit_code,
     get_interrupt_exit_code,
     print_error,
 )
@@ -89,7 +89,7 @@ def _run_local(chosen: Settings, words: Sequence[str], gate: Gate | None, *, dra
         model.check_model_access(chosen, words)
         _check_toxiproxy(chosen.toxiproxy_url)
         ports = find_free_ports(chosen.base_port, system)
-        _check_shared_state()
+        _check_state_database()
         run = Run.create(LOGS, now=chosen.now, writers=WRITERS)
     except (settings.SettingError, WorldError, OSError) as error:
         return LabEnd(print_error(error))
@@ -167,19 +167,19 @@ def _run_compose(
     except (settings.SettingError, compose.WorldError, OSError) as error:
         return LabEnd(print_error(error))
     if gate:
-        code = _apply_gate(gate, _read_report(folder), 0 if code == PROVES_NOTHING else code)
+        code = _apply_gate(gate, _build_report_from_logs(folder), 0 if code == PROVES_NOTHING else code)
     return LabEnd(code, folder if folder.exists() else None)
 
 
 def _describe_missed_faults(gate: Gate, history: History) -> list[str]:
     """A line on each fault that had to be met and was not. Where nobody asked for a gate, a run whose dice have spared
     all its few trials is let pass."""
-    from chaoslab.analysis.measures.idle import describe_idle_in_run
+    from chaoslab.analysis.measures.idle import describe_run_idle_injections
     from chaoslab.analysis.verdict.exposure import compute_exposure
 
     exposure = compute_exposure(history)
     reason = exposure.no_proof_reason if gate.given or exposure.held else ""
-    return list(describe_idle_in_run(history)) or [reason] * bool(reason)
+    return list(describe_run_idle_injections(history)) or [reason] * bool(reason)
 
 
 # In one process, on a clock that jumps.
@@ -361,7 +361,7 @@ def _get_prompts_path(chosen: Settings) -> Path:
     return Path(chosen.prompts or FILE)
 
 
-def _check_shared_state() -> None:
+def _check_state_database() -> None:
     """Opens the shared state as the manager will. Raises WorldError: it cannot be used."""
     import sqlite3
 
@@ -416,7 +416,7 @@ def _print_end_report(
     from chaoslab.reports.loaded import Loaded
 
     try:
-        if run is None and (report_found := _read_report(folder)) is not None:
+        if run is None and (report_found := _build_report_from_logs(folder)) is not None:
             run = Loaded(folder, report_found)
     except OSError as error:
         return print_error(error, code=code or 2)
@@ -469,7 +469,7 @@ def _draw_charts(run: Loaded, folder: Path) -> int:
     except extras.Incomplete as error:
         print(f"no charts: {error}", file=sys.stderr)
         return 2
-    places = charts.list_chart_folders(folder / "charts", out=CHARTS, logs=LOGS)
+    places = charts.choose_chart_folders(folder / "charts", out=CHARTS, logs=LOGS)
     paths, complaints, failed = charts.replace_charts(pictures, places, without=empty)
     first, *other_folders = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
     note = "".join(f"  (also {other_folder})" for other_folder in other_folders)
@@ -498,12 +498,12 @@ def _write_report(run: Loaded, folder: Path, code: int) -> int:
     except OSError as error:
         reason = f"cannot write {folder / 'report.html'}: {error.strerror or error}"
         print(f"report  {reason}" if code else reason, file=sys.stdout if code else sys.stderr)
-        return choose_write_exit_code(error)
+        return choose_failed_write_exit_code(error)
     print(f"report  {paths[0]}")
     return 0
 
 
-def _read_report(folder: Path) -> RunReport | None:
+def _build_report_from_logs(folder: Path) -> RunReport | None:
     """The report of the run in the folder; None if the run never began."""
     from chaoslab.analysis.measures.run_report import RunReport
 

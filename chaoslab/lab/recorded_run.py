@@ -141,7 +141,7 @@ def read_recorded_run(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
 def _check_log_version(folder: Path, started: events.RunStarted) -> None:
     written = started.code.get("log", "1")
     if "log" in started.code and not started.asked:
-        raise Unrepeatable(f"{folder} {_describe_origin(folder, started)}")
+        raise Unrepeatable(f"{folder} {_describe_how_to_run_again(folder, started)}")
     if not started.code or not started.asked or not started.world:
         raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
     if written != str(events.VERSION):
@@ -150,7 +150,7 @@ def _check_log_version(folder: Path, started: events.RunStarted) -> None:
         )
 
 
-def _describe_origin(folder: Path, started: events.RunStarted) -> str:
+def _describe_how_to_run_again(folder: Path, started: events.RunStarted) -> str:
     """The command that made a run of the user's own program, and the way to run it again, in words."""
     rulings = Rulings.read(folder)
     if rulings is not None:
@@ -184,7 +184,7 @@ def select_trials_by_name(remembered: RecordedRun, names: Sequence[str]) -> list
         )
     try:
         prompts = len(remembered.started.asked)
-        named = {key for name in names for key in trials.find_trials(name, all_trials, prompts=prompts)}
+        named = {key for name in names for key in trials.expand_trial_name(name, all_trials, prompts=prompts)}
     except LookupError as error:
         raise Unrepeatable(*error.args) from None
     keys = named if names else set(all_trials)
@@ -195,7 +195,7 @@ def select_trials_by_name(remembered: RecordedRun, names: Sequence[str]) -> list
         if key not in ended:
             raise Unrepeatable(
                 f"{key} was cut off, and nobody knows how it would have ended: "
-                f"{_suggest_trial_options(all_trials, key)}"
+                f"{_suggest_leaving_trial_out(all_trials, key)}"
             )
     _check_readable_lines(remembered, set(chosen))
     _check_recorded_replies(remembered, set(chosen))
@@ -216,7 +216,7 @@ def _check_plan_unaltered(history: History, chosen: Set[str]) -> None:
             raise Unrepeatable(f"{to_one_line(reason, 200)}, so the plan does not tell it")
 
 
-def _suggest_trial_options(all_trials: list[str], key: str) -> str:
+def _suggest_leaving_trial_out(all_trials: list[str], key: str) -> str:
     """The options that select all trials but that one."""
     at = all_trials.index(key) + 1
     spans = [(1, at - 1), (at + 1, len(all_trials))]

@@ -23,7 +23,7 @@ SHOWN = 8
 
 
 @contextmanager
-def open_twin_finder(
+def open_twin_maker(
     chosen: Settings, config: Config, prompts: Sequence[Prompt], file: Path, tell: Callable[[str], None]
 ) -> Iterator[Callable[[int], Twin | None]]:
     """A context that gives a function: the twin of a prompt of the file, by its number from 0; None if it has none.
@@ -43,7 +43,7 @@ def open_twin_finder(
     without_faults = LabSpec(
         "calm", chosen.now, replace(chosen, world="virtual"), Plan(chosen.seed), prompts_to_json(prompts)
     )
-    with Child(lambda: _open_lab_twin_finder(without_faults)) as child:
+    with Child(lambda: _open_lab_twin_maker(without_faults)) as child:
         yield _TwinCache(child, len(prompts))
 
 
@@ -57,7 +57,7 @@ def _explain_no_twins(chosen: Settings, config: Config) -> str:
 
 
 @contextmanager
-def _open_lab_twin_finder(without_faults: LabSpec) -> Iterator[Callable[[TrialSpec], Twin | None]]:
+def _open_lab_twin_maker(without_faults: LabSpec) -> Iterator[Callable[[TrialSpec], Twin | None]]:
     lab = Lab(without_faults)
     lab_twins = TwinCache(lab)
 

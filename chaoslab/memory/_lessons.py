@@ -102,7 +102,7 @@ def find_dose_ranges(rows: Sequence[Experiment]) -> Iterator[tuple[str, DoseRang
     return ((name, compute_dose_range(counts)) for name, counts in tried.items())
 
 
-def find_fault_relations(newest: Sequence[tuple[Place, Sequence[Experiment]]]) -> Iterator[tuple[Any, ...]]:
+def find_knock_on_failures(newest: Sequence[tuple[Place, Sequence[Experiment]]]) -> Iterator[tuple[Any, ...]]:
     """The targets whose calls fail with a fault elsewhere: in trials with that fault alone, each beside its twin. Where
     no trial drew chance of its own, the fault is all in which the two differ. Else an exact test of the pairs that
     differ (McNemar), with Holm's correction (S. Holm, Scandinavian Journal of Statistics 6, 1979) over all pairs of the

@@ -22,7 +22,7 @@ from chaoslab.record.rulings import Rulings
 from chaoslab.record.trial_stream import TrialStream, Unordered
 from chaoslab.reports import places
 from chaoslab.reports.levels import find_chaos_level
-from chaoslab.search.planning.cells import ONCE, Cell, classify_experiment_kind, get_dose_parameter
+from chaoslab.search.planning.cells import ONCE, Cell, classify_once_or_always, get_dose_parameter
 from chaoslab.search.planning.evidence import Experiment, TargetKnowledge
 from chaoslab.search.probes import ASIDE
 
@@ -142,7 +142,7 @@ class _RunReader:
             if len(injections) == 1 and not event.tried["met"] and record.trial not in held_back:
                 (choice, *_), (target, *_) = injections[0]["choices"], injections[0]["targets"]
                 self.unmet[
-                    Cell.build(target, choice["fault"], choice["params"], classify_experiment_kind(injections[0]))
+                    Cell.build(target, choice["fault"], choice["params"], classify_once_or_always(injections[0]))
                 ] += 1
         cells: dict[str | None, dict[tuple[str, str, str], Cell]] = {}
         for trial, target, fault, injection, drawn in _iterate_faults_met(history):
@@ -164,7 +164,7 @@ class _RunReader:
         tell two experiments apart that were asked for alike."""
         return {
             str(injection.get("name", "")): (
-                classify_experiment_kind(injection),
+                classify_once_or_always(injection),
                 {str(choice["fault"]): tuple(choice.get("params", ())) for choice in injection.get("choices", ())},
             )
             for injection in injections

@@ -32,7 +32,7 @@ from chaoslab.reports.page import format_count
 from chaoslab.scenarios.builder import ScenarioBuilder, injection_arguments, load_scenario
 from chaoslab.scenarios.exploring import ScenarioSearch, open_scenario_search
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.search.planning.cells import KINDS, Cell, classify_experiment_kind, load_fault_class
+from chaoslab.search.planning.cells import KINDS, Cell, classify_once_or_always, load_fault_class
 from chaoslab.search.planning.chances import Chances, Prediction, brier_score
 from chaoslab.search.planning.design import Design, fill_missing_fields
 from chaoslab.search.planning.evidence import Evidence, TargetKnowledge
@@ -180,7 +180,7 @@ def _plan_from_memory(store: Memory, subject: str, question: PlanQuestion) -> Pr
         )
         raise LookupError(f"{store.path} knows {wanted_text if known_subjects else 'no agent'}; {known_text}")
     evidence = store.collect_evidence(subject)
-    proposed = question.propose_cells(evidence, [*_list_memory_cells(evidence)], question.n)
+    proposed = question.propose_cells(evidence, [*_list_cells_of_known_targets(evidence)], question.n)
     limits = {"share": question.share} if question.share < 1 else {}
     return ProposedPlan(
         subject,
@@ -190,7 +190,7 @@ def _plan_from_memory(store: Memory, subject: str, question: PlanQuestion) -> Pr
     )
 
 
-def _list_memory_cells(evidence: Evidence) -> Iterator[Cell]:
+def _list_cells_of_known_targets(evidence: Evidence) -> Iterator[Cell]:
     """The faults that were tried anywhere and are installed here, of each kind, at each known target."""
     faults = [entry for entry in sorted(evidence.faults) if load_fault_class(entry) is not None]
     for target in sorted(evidence.targets):
@@ -414,7 +414,7 @@ def predict_scenario(store: Memory, scenario: Scenario) -> Prediction:
     """The prediction for a trial of a scenario that meets all its faults. Raises ScenarioError: its agent cannot be
     imported."""
     cells = [
-        Cell.build(target, choice.fault, choice.params, classify_experiment_kind(asdict(injection)))
+        Cell.build(target, choice.fault, choice.params, classify_once_or_always(asdict(injection)))
         for injection in scenario.faults for choice in injection.choices for target in injection.targets
     ]  # fmt: skip
     named = re.split(r"[:.]", str(scenario.spec.agent or scenario.spec.fresh))[-1]

@@ -21,7 +21,7 @@ from chaoslab.base.clock import format_iso, system
 from chaoslab.base.identity import hash_value
 from chaoslab.base.registry import suggest_name
 from chaoslab.memory import _reading
-from chaoslab.memory._lessons import Component, Place, describe_lessons, find_dose_ranges, find_fault_relations
+from chaoslab.memory._lessons import Component, Place, describe_lessons, find_dose_ranges, find_knock_on_failures
 from chaoslab.record.lines import iterate_lines
 from chaoslab.reports import places
 from chaoslab.search.planning.cells import ONCE, Cell
@@ -207,7 +207,7 @@ class Memory:
                 # A run that went on, or was judged since, has other bytes and so another key: its old rows went.
                 added.changed += bool(changed)
                 added.new += not changed
-            noted = [note_run for note_run in self._iterate_note_runs() if note_run.key not in states]
+            noted = [note_run for note_run in self._iterate_notes_as_runs() if note_run.key not in states]
             for note_run in noted:
                 self._insert_run(db, note_run)
             if added.new or added.changed or noted:
@@ -254,7 +254,7 @@ class Memory:
             file.write(_render_json(line) + "\n")
         self.add([])
 
-    def _iterate_note_runs(self) -> Iterator[_reading.RunRead]:
+    def _iterate_notes_as_runs(self) -> Iterator[_reading.RunRead]:
         """Each note as a run. Lines that are none are left out."""
         path = self.path.parent / NOTES
         for number, line in enumerate(iterate_lines(path) if path.is_file() else (), 1):
@@ -379,7 +379,7 @@ class Memory:
             lessons += [
                 (*cell_place[:2], text) for text in describe_lessons(cell_place, component, ranges, stale=stale)
             ]
-        relations = [*find_fault_relations(newest)]
+        relations = [*find_knock_on_failures(newest)]
         _insert_rows(db, "relations", relations)
         for subject, target, fault, other_target, failed, total, *_ in relations:
             lesson = (

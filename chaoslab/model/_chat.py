@@ -211,7 +211,7 @@ def find_failed_tool(messages: Sequence[Mapping[str, Any]]) -> str:
     model_turns = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
     # Since the model's last turn alone: an older failure has had its answer.
     answered = _collect_tool_answers(messages[model_turns[-1] :]) if model_turns else {}
-    return next((name for (name, _), replies in answered.items() if any(map(_is_failed_answer, replies))), "")
+    return next((name for (name, _), replies in answered.items() if any(map(_is_failed_tool_answer, replies))), "")
 
 
 # Most agents and frameworks put a failure into words of their own, as in "An error occurred while running the tool".
@@ -225,7 +225,7 @@ _HEADLINE = 80
 """The characters of an answer that tell what it is."""
 
 
-def _is_failed_answer(answer: tuple[Any, str | None]) -> bool:
+def _is_failed_tool_answer(answer: tuple[Any, str | None]) -> bool:
     value, error = answer
     if isinstance(value, Mapping):
         return bool(error) or value.get("status") in ("error", "failed")

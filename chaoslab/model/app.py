@@ -100,7 +100,7 @@ class ModelApp(ABC):
         """Status, headers and parts of the answer to a request. `shape`: the format of its errors. Raises Refused: the
         answer is an error."""
 
-    def check_host(self, host: str) -> None:  # noqa: B027 - most models fit anywhere
+    def check_can_answer_for(self, host: str) -> None:  # noqa: B027 - most models fit anywhere
         """Checks that it can stand in for the service of this name. Raises LookupError: it cannot."""
 
     def begin_trial(self, host: str, trial: str, warn: Callable[[str], object]) -> None:  # noqa: ARG002

@@ -10,10 +10,10 @@ from chaoslab.base.differences import describe_differences
 from chaoslab.base.identity import parse_json
 from chaoslab.base.jsonable import to_one_line
 from chaoslab.base.registry import suggest_name
-from chaoslab.core.dialog import measure_request_likeness, summarize_request
+from chaoslab.core.dialog import build_request_sketch, measure_request_likeness
 from chaoslab.core.events import Replied
 from chaoslab.core.exchange import Failure
-from chaoslab.core.stream import EVENT_STREAM, EventCutter
+from chaoslab.core.stream import EVENT_STREAM, EventSplitter
 from chaoslab.model.app import Answered, ModelApp
 from chaoslab.model.formats import find_format
 from chaoslab.model.formats.common import Format, ModelRefused
@@ -66,7 +66,7 @@ class RecordedModel(ModelApp):
         self._trial = ""
         self._given: dict[str, int] = {}
 
-    def check_host(self, host: str) -> None:
+    def check_can_answer_for(self, host: str) -> None:
         self._find_replies(host)
 
     def _find_replies(self, host: str) -> Replies:
@@ -107,7 +107,7 @@ class RecordedModel(ModelApp):
         if not candidates:
             begins = to_one_line(body.decode("utf-8", "replace"), SHOWN)
             self._refuse_unrecorded_request(
-                begins + _describe_nearest_request(trials, summarize_request(chat_format.dialog, parse_json(body)))
+                begins + _describe_nearest_request(trials, build_request_sketch(chat_format.dialog, parse_json(body)))
             )
         number = self._given.get(question, 0)
         self._given[question] = number + 1
@@ -146,7 +146,7 @@ def _describe_nearest_request(trials: Replies, asked_sketch: Mapping[str, Any]) 
 
 def _stream_body(body: bytes, failure: str) -> Iterable[bytes]:
     def iterate_parts() -> Iterator[bytes]:
-        events = EventCutter()
+        events = EventSplitter()
         yield from events.feed(body)
         if events.rest:
             yield events.rest

@@ -54,7 +54,7 @@ _place, _seq = attrgetter("log", "first"), attrgetter("seq")
 def find_gaps(folder: Path, logs: Mapping[str, Sequence[Record]], cut: Mapping[str, Sequence[int]]) -> list[Gap]:
     """The gaps of a run, whatever the order of its records. `logs`: the records of each log, by its file's name. `cut`:
     the numbers of the lines that could not be read."""
-    ends = read_line_counts(folder)
+    ends = read_expected_line_counts(folder)
     gaps = find_missing_logs(ends, logs)
     for name, records in logs.items():
         gaps += find_gaps_of_log(name, records, least=ends.get(name, 0), cut=cut.get(name, ()))
@@ -101,7 +101,7 @@ def find_gap_at_end(log: str, last: Record | None, *, least: int, cut: Sequence[
     return [Gap(log, seq + 1, end, since, inf, beside)] if end > seq else []
 
 
-def read_line_counts(folder: Path) -> dict[str, int]:
+def read_expected_line_counts(folder: Path) -> dict[str, int]:
     """The number of lines that each log has at least, by its file's name; 0 if that is not known, for the logs that
     `run.json` names. The main log's own is not among them: its end is the run's."""
     ends: dict[str, int] = {}
@@ -136,7 +136,7 @@ def read_last_record(path: Path) -> Record | None:
 
 
 def find_missing_logs(ends: Mapping[str, int], names: Iterable[str]) -> list[Gap]:
-    """The logs that are not there. `ends`: as in `read_line_counts`; `names`: the names of those that are."""
+    """The logs that are not there. `ends`: as in `read_expected_line_counts`; `names`: the names of those that are."""
     return [Gap(name, 1, 0) for name in sorted({*ends}.difference(names))]
 
 

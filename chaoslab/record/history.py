@@ -20,7 +20,7 @@ from chaoslab.record.held import has_live_writer
 from chaoslab.record.lines import Record, iterate_records, list_log_files
 from chaoslab.record.rulings import FILE as RULINGS
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SILENT, JudgeOpinions, KeptReplies
+from chaoslab.record.spoken import SILENT, JudgeOpinions, KeptJudgeReplies
 
 E_ = TypeVar("E_", bound=events.Event)
 A_ = TypeVar("A_", bound=events.AttemptEvent)
@@ -102,7 +102,7 @@ class History:
                 logs[path.name] = [*iterate_records(path, cut=unread.append)]
                 if unread:
                     cut[path.name] = unread
-            replies, records = KeptReplies.read(folder), chain.from_iterable(logs.values())
+            replies, records = KeptJudgeReplies.read(folder), chain.from_iterable(logs.values())
             gaps = find_gaps(folder, logs, cut)
             history = cls(
                 records,

@@ -69,7 +69,7 @@ SILENT = JudgeOpinions()
 
 
 @dataclass(frozen=True)
-class KeptReplies:
+class KeptJudgeReplies:
     """The content of the file, in the order of its lines. `cut`: the numbers of the lines that could not be read, by
     file name. `notes`: a line on a file that could not be read at all."""
 
@@ -78,14 +78,14 @@ class KeptReplies:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, folder: Path) -> KeptReplies:
+    def read(cls, folder: Path) -> KeptJudgeReplies:
         """All that was kept in a run's folder. It reads what can be read, and raises nothing."""
         replies: dict[str, JudgeReply] = {}
         cut: dict[str, Sequence[int]] = {}
         notes: tuple[str, ...] = ()
         try:
             with files.translate_errors():
-                if numbers := _read_replies(folder / OPINIONS, replies):
+                if numbers := _read_judge_replies(folder / OPINIONS, replies):
                     cut[OPINIONS] = numbers
         except files.Unreadable as error:
             notes = () if error.missing else (f"{OPINIONS} {error}",)
@@ -111,7 +111,7 @@ def append_json_line(folder: Path, name: str, **fields: Any) -> None:
 _REPLY = Shape.build(JudgeReply)
 
 
-def _read_replies(path: Path, replies: dict[str, JudgeReply]) -> list[int]:
+def _read_judge_replies(path: Path, replies: dict[str, JudgeReply]) -> list[int]:
     """Adds the replies of a file, and returns the numbers of the lines that hold none. Raises OSError: the file cannot
     be read."""
     cut = []

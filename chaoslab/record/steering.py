@@ -104,12 +104,12 @@ def _parse_steering_change(
     if word in _WORDS:
         return _WORDS[word]
     if word in _OF_MANAGER:
-        if not is_lab_run(started):
+        if not is_real_time_lab_run(started):
             raise ValueError(f"{run} has no proxy manager: only a lab of real time has one")
         return {}, _OF_MANAGER[word]
     if name in CHANCES:
         change = _parse_chance_change(steering, name, value)
-        if not is_lab_run(started):
+        if not is_real_time_lab_run(started):
             raise ValueError(f"{run} is made of its seed and plan alone: only a lab of real time takes other chances")
         return change
     if name and value in ("off", "on"):
@@ -135,7 +135,7 @@ def list_injection_names(started: RunStarted) -> list[str]:
     return [injection["name"] for injection in started.injections]
 
 
-def is_lab_run(started: RunStarted) -> bool:
+def is_real_time_lab_run(started: RunStarted) -> bool:
     """True for a run of the lab in real time."""
     return started.world in REAL and CHANCES[0] in started.settings
 

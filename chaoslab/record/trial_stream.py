@@ -9,12 +9,12 @@ from math import inf
 from pathlib import Path
 
 from chaoslab.core.events import AttemptEvent, Effect, PromptFinished, PromptStarted
-from chaoslab.record.gaps import Gap, find_gap_at_end, find_gaps_between, find_missing_logs, read_line_counts
+from chaoslab.record.gaps import Gap, find_gap_at_end, find_gaps_between, find_missing_logs, read_expected_line_counts
 from chaoslab.record.held import has_live_writer
 from chaoslab.record.history import History, describe_lost_lines, find_unreadable_rulings, make_sort_key
 from chaoslab.record.lines import Record, iterate_records, list_log_files
 from chaoslab.record.rulings import Rulings
-from chaoslab.record.spoken import SILENT, KeptReplies
+from chaoslab.record.spoken import SILENT, KeptJudgeReplies
 
 EVENTS_MIN = 1024
 """The fewest events of a history, but for the last: few enough to stay in a processor's own cache."""
@@ -39,7 +39,7 @@ class TrialStream:
         """`least`: the fewest events of a history."""
         self._folder, self._least = folder, least
         self._cut: dict[str, list[int]] = {}
-        self._kept = KeptReplies()
+        self._kept = KeptJudgeReplies()
         self._gaps: list[Gap] = []
         self.running = False
         """As in `History`."""
@@ -61,8 +61,8 @@ class TrialStream:
         if not paths:
             raise FileNotFoundError(f"no logs in {self._folder}")
         self._cut.clear()
-        self.running, ends = has_live_writer(self._folder), read_line_counts(self._folder)
-        self._kept = KeptReplies.read(self._folder)
+        self.running, ends = has_live_writer(self._folder), read_expected_line_counts(self._folder)
+        self._kept = KeptJudgeReplies.read(self._folder)
         self._gaps = find_missing_logs(ends, [path.name for path in paths])
         writers = [self._iterate_records(path, ends.get(path.name, 0)) for path in paths]
         return self._iterate_histories(writers[0] if len(writers) == 1 else merge(*writers, key=make_sort_key))

@@ -17,7 +17,7 @@ WIDTH = 300
 
 
 @dataclass
-class MetFault:
+class AttemptFault:
     """One fault of one attempt: its stages, and the end of the attempt."""
 
     stages: list[events.Stage] = field(default_factory=list)
@@ -25,9 +25,9 @@ class MetFault:
     disturbed: events.CallDisturbed | None = None
 
     @classmethod
-    def index_by_record(cls, records: Sequence[Record]) -> dict[int, MetFault]:
+    def index_by_record(cls, records: Sequence[Record]) -> dict[int, AttemptFault]:
         """A trial's faults, each by the index of the record that witnessed it, or else of its latest stage."""
-        faults: dict[Place, MetFault] = {}
+        faults: dict[Place, AttemptFault] = {}
         numbers: dict[Place, int] = {}
         # By attempt, since the end of a call has neither the fault nor the injection in it.
         ended: dict[tuple[str, int, int], events.CallFinished] = {}

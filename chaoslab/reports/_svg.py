@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, tostring
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.frames import list_recovery_curve_points
 from chaoslab.reports.page import format_interval, format_percent
-from chaoslab.reports.runs import RunLine
+from chaoslab.reports.runs import RunListEntry
 
 RECOVERY_HEIGHT, TREND_HEIGHT = 190.0, 130.0
 """The heights of the plots in pixels."""
@@ -67,7 +67,7 @@ def draw_recovery_curve(report: RunReport) -> Picture | None:
     return _build_picture("recovery", height, elements, f"{caption}.")
 
 
-def draw_success_trend(runs: Sequence[RunLine], number: int = 1) -> Picture | None:
+def draw_success_trend(runs: Sequence[RunListEntry], number: int = 1) -> Picture | None:
     """The share of judged trials that ended well, with its 95 % interval: a point for each run, oldest first; with
     harm, in the colour of what is bad. `runs`: newest first. `number`: that of the picture in its page. None if fewer
     than two have such a share."""

@@ -46,7 +46,10 @@ def render_exploration(exploration: Any, *, every: bool = False) -> str:
         lines.append(f"{unnoticeable_text} changed an effect or the answer")
         # Only counted: no agent can notice these, so they are no failures of it.
         lines += [f"  {_render_failure_way(item)}" for item in exploration.unnoticeable if every]
-    lines += [f"map: {map_.render_map_text().removeprefix(ended)}", f"in order: {_describe_coverage_by_order(map_)}"]
+    lines += [
+        f"map: {map_.render_map_text().removeprefix(ended)}",
+        f"in order: {_describe_coverage_by_fault_count(map_)}",
+    ]
     if every:
         lines += [
             f"trials: {', '.join(f'{number} by {name}' for name, number in map_.trial_counts_by_strategy.items())}",
@@ -96,9 +99,9 @@ def _read_source_line(location: str) -> str:
     return f": {escape_and_shorten(line, SOURCE)}" if line else ""
 
 
-def _describe_coverage_by_order(map_: Map) -> str:
+def _describe_coverage_by_fault_count(map_: Map) -> str:
     """The part of each order of faults that was tried, in words."""
-    return f"{', '.join(map(str, map_.coverage_by_order))}; {map_.higher_order_text}"
+    return f"{', '.join(map(str, map_.coverage_by_fault_count))}; {map_.many_faults_text}"
 
 
 def colorize_text(text_: str) -> str:
@@ -196,7 +199,7 @@ def _render_page(exploration: Any) -> str:
         legend=outcomes,
         glyphs={str(item): outcome_glyph(item) for item in Outcome},
         failures=failures,
-        orders=_describe_coverage_by_order(map_),
+        orders=_describe_coverage_by_fault_count(map_),
         more=[*map(str, exploration.by_itself), *(f"perhaps by chance: {item}" for item in exploration.unconfirmed)],
         goes_on=exploration.ended == GOES_ON,
         untried=[vars(item) for item in map_.untried],

@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from chaoslab.analysis.measures.errors import find_failures
+from chaoslab.analysis.measures.errors import find_failures_with_causes
 from chaoslab.analysis.measures.incidents import find_incidents
 from chaoslab.analysis.measures.intervals import kaplan_meier
 from chaoslab.analysis.measures.mttr import ENOUGH, to_censored_durations
@@ -81,9 +81,9 @@ class Frames:
         return self._known or RunReport.from_history(self.history)
 
     def _build_table(self, name: str) -> pd.DataFrame:
-        return self.columns(name).to_data_frame()
+        return self.build_columns(name).to_data_frame()
 
-    def columns(self, name: str) -> Columns:
+    def build_columns(self, name: str) -> Columns:
         """The table of this name; a setting's column in `runs` as text. Raises KeyError: there is none. Unknown: its
         measure raised."""
         if name in LOGGED:
@@ -342,7 +342,7 @@ def _call_rows(history: History) -> Iterator[dict[str, Any]]:
         history.given_up_attempts,
         {attempt_place for _, _, attempt_place in history.find_attempt_events(events.CallDisturbed)},
     )
-    causes = {attempt_place: (kind, cause) for attempt_place, kind, cause in find_failures(history)}
+    causes = {attempt_place: (kind, cause) for attempt_place, kind, cause in find_failures_with_causes(history)}
     fault_names: dict[Place, list[str]] = {}
     for _, fault, attempt_place in history.find_attempt_events(events.FaultWitnessed):
         fault_names.setdefault(attempt_place, []).append(fault.fault)
@@ -514,17 +514,17 @@ def _matrix_rows(report: RunReport) -> Iterable[Row]:
         yield {**vars(cell), "state": str(cell.state), "bad": None, **figures, "worst": worst}
 
 
-def _figure_rows(report: RunReport) -> Iterable[Row]:
+def _key_figure_rows(report: RunReport) -> Iterable[Row]:
     if report.started or report.trials:
         # A history without lines: figures need the report alone.
-        for row in Contents.from_source(History([]), where=report.name, report=report).figures:
+        for row in Contents.from_source(History([]), where=report.name, report=report).all_key_figures:
             yield {name: None if value == "" else value for name, value in row.items()}
 
 
 MEASURED: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
     **ROWS,
     "runs": lambda report: [summarize_run(report)] if report.started or report.trials else [],
-    "figures": _figure_rows, "recovery": list_recovery_curve_points, "throughput": _throughput_rows,
+    "figures": _key_figure_rows, "recovery": list_recovery_curve_points, "throughput": _throughput_rows,
     "matrix": _matrix_rows,
 }  # fmt: skip
 """Table → its rows. All others are made of the log's lines."""

@@ -10,7 +10,7 @@ from chaoslab.reports._svg import draw_success_trend
 from chaoslab.reports.formats import write_file
 from chaoslab.reports.formats.html import FILE, render_page
 from chaoslab.reports.page import format_count
-from chaoslab.reports.runs import RunLine, list_runs
+from chaoslab.reports.runs import RunListEntry, list_runs
 
 PAGE = "index.html"
 NAME = 100
@@ -21,13 +21,13 @@ def write_index(logs: Path) -> Path:
     """Writes the page into the folder; returns its path. Raises LookupError: there is no run. ModuleNotFoundError:
     Jinja is not installed. OSError: it cannot be written."""
     runs = list(list_runs(logs))
-    by_name: dict[str, list[RunLine]] = {}
+    by_name: dict[str, list[RunListEntry]] = {}
     for run in runs:
         # Runs at another level of chaos are no trend.
         level = f", level {run.level:g}" if run.level else ""
         by_name.setdefault((to_one_line(run.name, NAME) or "other runs") + level, []).append(run)
 
-    def build_row(run: RunLine) -> dict[str, Any]:
+    def build_row(run: RunListEntry) -> dict[str, Any]:
         link = f"{quote(run.folder.name)}/{FILE}" if (run.folder / FILE).is_file() else ""
         return {**run.to_page_row(), "run": to_one_line(run.folder.name, NAME), "link": link}
 

@@ -59,7 +59,7 @@ class Report:
     def figures(self) -> list[dict[str, Any]]:
         """The figures as plain values, as under `figures` in the report's JSON: each with its section, name, value,
         interval, unit, number of observations and sentence."""
-        return self.contents.figures
+        return self.contents.all_key_figures
 
     def save(self, path: str | Path) -> Path:
         """Writes the report as the kind of file that the name ends in: .html, .json or .md. What is there

@@ -36,7 +36,7 @@ NAME_WIDTH, CELL, REVISION = 30, 100, 12
 
 
 @dataclass(frozen=True)
-class RunLine:
+class RunListEntry:
     """One run of the list. `name`: the scenario's, or else the agent's or the model's. `ruling`: the scenario's on the
     whole. `level`: of chaos. `revision`: the commit that was checked out. `standings`: the trials that ended well,
     badly, and are open. `well`: the share of the first among the judged; None if none was. `harmed`: those with harm.
@@ -109,31 +109,31 @@ def render_runs(logs: Path = places.LOGS) -> str:
     return "\n".join(line.render_run_text() for line in list_runs(logs)) + "\n"
 
 
-def list_runs(logs: Path = places.LOGS) -> Iterator[RunLine]:
+def list_runs(logs: Path = places.LOGS) -> Iterator[RunListEntry]:
     """The lines of all runs in a folder, newest first. Raises LookupError: there is none."""
     run_folders = runs.list_runs_newest_first(logs)
     if not run_folders and logs.exists() and not logs.is_dir():
         raise LookupError(f"{logs}: this is a file; name the folder that the runs are in")
     if not run_folders:
         raise LookupError(places.explain_no_runs(logs))
-    yield from (read_run_line(folder) for folder in run_folders)
+    yield from (read_run_list_entry(folder) for folder in run_folders)
 
 
-def read_run_line(folder: Path) -> RunLine:
+def read_run_list_entry(folder: Path) -> RunListEntry:
     """The line of one run, also of one that cannot be read."""
     # A folder without a name of the lab's: the time of its last change.
     start = runs.parse_start_time(folder) or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
     return run_guarded(
         # One run that cannot be read must not end the list.
-        lambda: _build_run_line(folder, start),
-        lambda reason: RunLine(folder, start, trouble=f"cannot be read: {reason}"),
+        lambda: _build_run_list_entry(folder, start),
+        lambda reason: RunListEntry(folder, start, trouble=f"cannot be read: {reason}"),
     )
 
 
-def _build_run_line(folder: Path, start: datetime) -> RunLine:
+def _build_run_list_entry(folder: Path, start: datetime) -> RunListEntry:
     files = list_log_files(folder)
     if not files:
-        return RunLine(folder, start, trouble="it has left no logs")
+        return RunListEntry(folder, start, trouble="it has left no logs")
     running = has_live_writer(folder)
     # Judging reads all of a log; the list of a hundred runs should come at once.
     large = sum(path.stat().st_size for path in folder.glob("*.log") if path.is_file()) > COUNTED_MAX
@@ -143,12 +143,14 @@ def _build_run_line(folder: Path, start: datetime) -> RunLine:
         if history.find_first_event(RunStarted) is None:
             # A large log without a beginning would have to be read as a whole.
             if large:
-                return RunLine(folder, start, trouble="cannot be read: it is large, and does not tell how it began")
+                return RunListEntry(
+                    folder, start, trouble="cannot be read: it is large, and does not tell how it began"
+                )
             history = places.read_history(str(folder))
     except LookupError as error:
-        return RunLine(folder, start, trouble=f"cannot be read: {error.args[0]}")
+        return RunListEntry(folder, start, trouble=f"cannot be read: {error.args[0]}")
     except OSError as error:
-        return RunLine(folder, start, trouble=places.explain_unreadable(folder, error))
+        return RunListEntry(folder, start, trouble=places.explain_unreadable(folder, error))
     run, end = history.find_first_event(RunStarted), history.find_first_event(RunFinished)
     rulings = Rulings.read(folder)
     run_verdicts = {} if large else judge_all_trials(history)
@@ -158,7 +160,7 @@ def _build_run_line(folder: Path, start: datetime) -> RunLine:
         {trial: str(verdict.outcome) for trial, verdict in run_verdicts.items()}
     )
     prompts = {record.trial: event.prompt for record, event in history.find_events(PromptStarted)}
-    return RunLine(
+    return RunListEntry(
         folder,
         start,
         run.world if run else "",

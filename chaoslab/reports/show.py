@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from typing import Any
 
-from chaoslab.analysis.measures.idle import describe_idle_in_run
+from chaoslab.analysis.measures.idle import describe_run_idle_injections
 from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import format_difference, format_duration
@@ -18,7 +18,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.log import encode_event
 from chaoslab.reports import trials as those
-from chaoslab.reports._faults import MetFault
+from chaoslab.reports._faults import AttemptFault
 from chaoslab.reports.page import format_count
 
 WIDTH, ANSWER_WIDTH, DIFF_LINES = 200, 1000, 8
@@ -42,7 +42,7 @@ def render_stories(
             f"no trial here is {_join_outcomes(outcomes or set(Outcome))}: "
             f"{those.format_outcome_counts(Counter(v.outcome for v in judged.values()))}\n"
         )
-    unmet_in_run = describe_idle_in_run(history)
+    unmet_in_run = describe_run_idle_injections(history)
     run = history.find_first_event(events.RunStarted)
     planned_names = [str(injection.get("name", "")) for injection in run.injections] if run is not None else []
     # What no call of the run was for is told once at the end, and not in each trial.
@@ -175,7 +175,7 @@ def _find_trial_starts(
     if not trials:
         return starts
     prompts = those.count_prompts(history)
-    keys = {key for name in trials for key in those.find_trials(name, history.trials, prompts=prompts)}
+    keys = {key for name in trials for key in those.expand_trial_name(name, history.trials, prompts=prompts)}
     chosen = [pair for pair in starts if pair[0].trial in keys]
     if not chosen:
         raise LookupError(f"trial {trials[0]} is none of prompt {prompt}: leave one of the two out")
@@ -192,7 +192,7 @@ def _render_story(
     start: Record, event: events.PromptStarted, records: list[Record], verdict: Verdict, *, stages: bool
 ) -> str:
     lines = [f"{start.trial}  prompt {event.prompt_index}: {_to_one_line(event.prompt)}"]
-    faults, is_answered = MetFault.index_by_record(records), False
+    faults, is_answered = AttemptFault.index_by_record(records), False
     for number, record in enumerate(records):
         is_folded = not stages and isinstance(record.event, events.Stage)
         event_line = (

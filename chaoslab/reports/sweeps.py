@@ -67,7 +67,7 @@ def render_table(cells: Sequence[DoneCell]) -> list[str]:
     names = [name for name, _ in cells[0].cell.levels]
     rows = [
         [*names, *HEADER],
-        *([*(level for _, level in cell.cell.levels), *_cell_figures(cell.report)] for cell in cells),
+        *([*(level for _, level in cell.cell.levels), *_format_cell_key_figures(cell.report)] for cell in cells),
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.rjust, row, widths)) for row in rows] + NOTES
@@ -87,7 +87,7 @@ def cell_to_json(cell: DoneCell) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _cell_figures(report: RunReport) -> list[str]:
+def _format_cell_key_figures(report: RunReport) -> list[str]:
     figures, recovery, times = report.success.value, report.recovery.value.overall, report.figures.value.durations_s
     well = figures.ended_well_rate
     done_share = None if figures.done is None else figures.done.well_share
@@ -121,7 +121,7 @@ def write_sweep(cells: Sequence[DoneCell], pictures: Mapping[str, bytes], folder
     rows = [
         {
             "levels": [level for _, level in cell.cell.levels],
-            "figures": _cell_figures(cell.report),
+            "figures": _format_cell_key_figures(cell.report),
             "run": str(cell.folder),
         }
         for cell in cells

@@ -25,7 +25,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _PROMPT = re.compile(r"p\d{1,9}", re.ASCII)
 
 
-def find_trials(name: str, trial_keys: Sequence[str], *, prompts: int) -> list[str]:
+def expand_trial_name(name: str, trial_keys: Sequence[str], *, prompts: int) -> list[str]:
     """The existing trials that a name stands for: a number counted from 1 ("3"), a range ("1-6"), a trial ("p3.r2"), or
     a prompt with all its repeats ("p3"). Raises LookupError: there is no such trial."""
     match = _RANGE.fullmatch(name)

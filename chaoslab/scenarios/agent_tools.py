@@ -169,7 +169,7 @@ class _AgentSourceWalk:
                 statements.append(other)
         if isinstance(statement, ast.ClassDef):
             if listed:
-                self._report_class_tool(module, source, statement)
+                self._note_unseen_class_tool(module, source, statement)
             self._visit_methods(module, statement, source.statements)
         for used, of_tools in (used for each in statements for used in _iterate_used_names(each)):
             head, _, rest = used.partition(".")
@@ -222,7 +222,7 @@ class _AgentSourceWalk:
             statement.level or self._is_user_module(statement.module or "")
         )
 
-    def _report_class_tool(self, module: str, source: Source, class_node: ast.ClassDef) -> None:
+    def _note_unseen_class_tool(self, module: str, source: Source, class_node: ast.ClassDef) -> None:
         methods = [member.name for member in class_node.body if isinstance(member, Function)]
         method = next((name for name in ("_run", "forward", "run", "call") if name in methods), "run")
         self.unseen.append(

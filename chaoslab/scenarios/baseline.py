@@ -38,7 +38,7 @@ class Suite:
     rows: Mapping[int, Side]
 
     @classmethod
-    def build(cls, scenario: Scenario, seed: int, sides: Sequence[Side]) -> "Suite":
+    def from_sides(cls, scenario: Scenario, seed: int, sides: Sequence[Side]) -> "Suite":
         return cls(scenario.name, seed, digest_suite_keys(scenario), dict(enumerate(sides, 1)))
 
     @property

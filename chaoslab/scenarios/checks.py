@@ -60,7 +60,7 @@ class ScenarioChecks:
             self._check_exactly_one("prompt", "turns", "one prompt, or the turns of a conversation")
         if spec.agent == LAB:
             load_lab_agent().check_scenario(spec, self.add_error)
-        self._check_real_time()
+        self._check_real_time_keys()
         try:
             parse_limits(getattr(spec, "limits", None) or ())
         except (ValueError, LookupError) as error:
@@ -123,7 +123,7 @@ class ScenarioChecks:
                     f"no tool is called '{operation.tool:.60}': {_suggest_name(operation.tool, names)}",
                 )
 
-    def _check_real_time(self) -> None:
+    def _check_real_time_keys(self) -> None:
         """Checks what only real time has: upstreams, and a command as the agent, which is a process of its own."""
         from chaoslab.execution.upstreams import check_no_doubled_paths
         from chaoslab.scenarios.spec import CommandSpec, ResumeSpec, ScenarioSpec
@@ -219,14 +219,16 @@ class ScenarioChecks:
         if self.spec.operations:
             return turns(
                 *(
-                    turn(describe_operation(entry), after_s=_get_first_wait_s(entry.after))
+                    turn(describe_operation(entry), after_s=_get_representative_wait_s(entry.after))
                     for entry in self.spec.operations
                 )
             )
         turn_list: list[Turn] = []
         for n, entry in enumerate(self.spec.turns):
             try:
-                turn_list.append(turn(entry.say or "", reply=entry.reply, after_s=_get_first_wait_s(entry.after)))
+                turn_list.append(
+                    turn(entry.say or "", reply=entry.reply, after_s=_get_representative_wait_s(entry.after))
+                )
             except ValueError as error:
                 self.add_error(("turns", n), str(error))
         user = self._build_user_replies()
@@ -297,7 +299,7 @@ def parse_assertion(entry: Any) -> Assertion:
     return build_assertion(str(name), params)
 
 
-def _get_first_wait_s(after: Any) -> float:
+def _get_representative_wait_s(after: Any) -> float:
     """The time before a turn, in seconds; the first one if each trial draws its own."""
     wait = parse_space_or_value(after)
     return float(wait.values_to_check[0] if isinstance(wait, Space) else wait)

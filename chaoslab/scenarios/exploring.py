@@ -22,7 +22,7 @@ from chaoslab.execution.explore import (
     shrink_trial_in_session,
 )
 from chaoslab.execution.exploring import SearchSession
-from chaoslab.execution.prove import build_proof, make_changed_arguments, open_mitigated_session
+from chaoslab.execution.prove import build_proof, make_arguments_for_changed_agent, open_mitigated_session
 from chaoslab.execution.trial import Trial
 from chaoslab.record.rulings import Rulings, RulingState
 from chaoslab.reports.page import format_count
@@ -33,8 +33,8 @@ from chaoslab.scenarios.load import apply_changes
 from chaoslab.scenarios.located import SUFFIXES, ProvesNothing, ScenarioError, read_located_data
 from chaoslab.scenarios.running import (
     TrialRules,
+    convert_errors_to_one_line,
     import_agent_and_options,
-    raise_one_line_errors,
     rule_trial,
     run_scenario,
 )
@@ -84,7 +84,7 @@ def open_scenario_search(
     seed = spec.seed if seed is None else seed
     standing = [injection for injection in scenario.injections if injection.name == BUDGET]
     with ExitStack() as stack:
-        stack.enter_context(raise_one_line_errors(scenario))
+        stack.enter_context(convert_errors_to_one_line(scenario))
         if spec.agent == LAB:
             agent, options = LAB, dict[str, Any](seed=seed)
             stack.enter_context(isolate_folder_modules(scenario.folder))
@@ -181,7 +181,10 @@ def rerun_exploration_on_change(
 
     assert exploration.asked is not None
     return build_proof(
-        exploration.trials, change_text, open_changed_search, make_changed_arguments(exploration, exploration.asked)
+        exploration.trials,
+        change_text,
+        open_changed_search,
+        make_arguments_for_changed_agent(exploration, exploration.asked),
     )
 
 

@@ -14,7 +14,7 @@ from chaoslab.base.jsonable import to_jsonable
 from chaoslab.scenarios._modules import isolate_folder_modules
 from chaoslab.scenarios.load import load_file_scenarios
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.running import import_agent_and_options, raise_one_line_errors
+from chaoslab.scenarios.running import convert_errors_to_one_line, import_agent_and_options
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.scenarios.sides import ComparisonSide, ScenarioSide, SeveralSides
 
@@ -79,7 +79,7 @@ def _check_module_origins(scenario: Scenario, root: str) -> None:
     """Checks that the scenario's modules are of this tree, not of the one at `root`, which may be installed. Raises
     ScenarioError: one is, or one cannot be imported."""
     current = Path.cwd().resolve()
-    with raise_one_line_errors(scenario), isolate_folder_modules(scenario.folder, scenario.spec.dotted_names):
+    with convert_errors_to_one_line(scenario), isolate_folder_modules(scenario.folder, scenario.spec.dotted_names):
         if scenario.spec.dotted_names:
             import_agent_and_options(scenario)
         for module in dict.fromkeys(dotted.partition(":")[0] for dotted in scenario.spec.dotted_names):

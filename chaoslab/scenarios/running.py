@@ -14,7 +14,7 @@ from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.analysis.measures.idle import IdleInjections
 from chaoslab.analysis.opinion import Opinion, Unjudged
-from chaoslab.analysis.verdict.exposure import FaultExposure, find_stopping_limit
+from chaoslab.analysis.verdict.exposure import FaultExposure, find_limit_ending_all_faults
 from chaoslab.analysis.verdict.ledger import describe_event_positions
 from chaoslab.analysis.verdict.standing import Standing, StandingCount, classify_share, get_outcome_standing
 from chaoslab.analysis.verdict.table import Outcome
@@ -116,7 +116,7 @@ def find_limit_that_held_back(trial: Trial) -> str:
     """The limit by which the trial's faults were held back, such as a lever; empty if they were not."""
     if not trial.calls_known or (trial.met and not trial.plan.limits):
         return ""  # A lever is looked at once a trial, so it holds all faults back, or none.
-    return find_stopping_limit([event.limit for _, event in trial.history.find_events(FaultHeldBack)])
+    return find_limit_ending_all_faults([event.limit for _, event in trial.history.find_events(FaultHeldBack)])
 
 
 @dataclass
@@ -150,7 +150,7 @@ class Result:
                 event
                 for _, event, _ in FinishedTrial(
                     ruling.trial.history, ruling.trial.key, ruling.trial.verdict
-                ).list_numbered_ends(objective.tool)
+                ).list_ends_with_attempt_number(objective.tool)
             ]
             good, all_ = self.calls.get(objective, (0, 0))
             self.calls[objective] = (good + sum(map(objective.is_good_call, ended)), all_ + len(ended))
@@ -243,7 +243,7 @@ def run_scenario(
     book = RulingsBook(scenario.name, rules, len(numbers), asked=map(str, scenario.slo))
     try:
         with ExitStack() as stack:
-            stack.enter_context(raise_one_line_errors(scenario))
+            stack.enter_context(convert_errors_to_one_line(scenario))
             if spec.agent == LAB:
                 stack.enter_context(
                     isolate_folder_modules(scenario.folder, [*filter(None, [spec.judge_function_name])])
@@ -281,7 +281,7 @@ def run_scenario(
 
 
 @contextmanager
-def raise_one_line_errors(scenario: Scenario) -> Iterator[None]:
+def convert_errors_to_one_line(scenario: Scenario) -> Iterator[None]:
     """A context in which whatever is wrong with the user's agent or world becomes one line that names the scenario.
     Raises ScenarioError: something is."""
     try:

@@ -138,10 +138,10 @@ def explain_unproven_levels(steps: Sequence[StressLevel]) -> str:
         exposure += step.exposure
     if exposure.no_proof_reason:
         return exposure.no_proof_reason
-    return "" if any(step.is_broken for step in steps) else _describe_open_level(steps)
+    return "" if any(step.is_broken for step in steps) else _describe_undecided_level(steps)
 
 
-def _describe_open_level(steps: Iterable[StressLevel]) -> str:
+def _describe_undecided_level(steps: Iterable[StressLevel]) -> str:
     """The first level of which it is not known if it breaks the scenario; empty if there is none."""
     first = next((step for step in steps if step.standing is Standing.OPEN), None)
     return (
@@ -163,7 +163,7 @@ def _describe_breaking_point(scenario_steps: Sequence[StressLevel]) -> str:
     if broken is None:
         return f"it does not break up to level {scenario_steps[-1].level:g}"
     # A level before it that is open may have broken it already.
-    open_ = _describe_open_level(takewhile(lambda step: not step.is_broken, scenario_steps))
+    open_ = _describe_undecided_level(takewhile(lambda step: not step.is_broken, scenario_steps))
     earlier = f", or before, since {open_}" if open_ else ""
     return f"it breaks at level {broken.level:g}{earlier}: less than {broken.least:.0%} of its trials pass"
 

@@ -14,7 +14,7 @@ UNUSABLE = "status 200, and no"
 """The beginning of the error of a reply of success that its caller cannot use."""
 
 
-def classify_seen_kind(tried: TriedVariation, injection: Injection) -> str:
+def classify_what_caller_saw(tried: TriedVariation, injection: Injection) -> str:
     """The kind of what the caller saw of a fault that hit one attempt: timed out, refused, error status, wrong value,
     duplicate, cut or late."""
     site = get_injection_site(injection)

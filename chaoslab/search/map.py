@@ -8,7 +8,7 @@ from typing import Any
 
 from chaoslab.analysis.verdict.answer import UNDECIDED
 from chaoslab.search import causes
-from chaoslab.search.roots import RANK, is_unnoticed_failure
+from chaoslab.search.roots import RANK, has_unnoticeable_root
 from chaoslab.search.strategies import ORDER
 from chaoslab.search.strategies.pairs import build_pair_variation, list_pairs_by_kind
 from chaoslab.search.strategies.singles import adapt_delays_to_timeouts
@@ -97,9 +97,9 @@ class Map:
     @cached_property
     def columns(self) -> list[str]:
         """The faults that some cell was tried with, in the order of the alphabet."""
-        return sorted({probe.label for row in self.rows for probe in self.probes(row)})
+        return sorted({probe.label for row in self.rows for probe in self.list_faults_to_try(row)})
 
-    def probes(self, row: MapRow) -> list[Probe]:
+    def list_faults_to_try(self, row: MapRow) -> list[Probe]:
         """The faults that apply to an attempt."""
         target = row.site.target
         return [
@@ -122,7 +122,9 @@ class Map:
     @cached_property
     def cells(self) -> list[tuple[MapRow, Probe, TriedVariation | None]]:
         """Each attempt with each fault that applies, and its trial; None if it was not run."""
-        return [(row, probe, self._find_trial(row, probe)) for row in self.rows for probe in self.probes(row)]
+        return [
+            (row, probe, self._find_trial(row, probe)) for row in self.rows for probe in self.list_faults_to_try(row)
+        ]
 
     @cached_property
     def _trial_by_cell(self) -> dict[tuple[str, str], TriedVariation | None]:
@@ -175,22 +177,22 @@ class Map:
         return {name: counts[name] for name in ORDER if counts[name]}
 
     @cached_property
-    def coverage_by_order(self) -> list[OrderTried]:
+    def coverage_by_fault_count(self) -> list[OrderTried]:
         """The part that was tried, by the number of faults: single ones, those that last, those at calls that others
         bring up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
         pairs = [
             self.known.find_trial(build_pair_variation(pair)) is not None for pair in list_pairs_by_kind(self.known)
         ]
-        singles = self._coverage_by_row_part[:1]
+        singles = self._coverage_by_row_kind[:1]
         # Which pairs there are depends on what the callers of the single faults saw.
         is_complete = not self.ended or (singles and singles[0].tried == singles[0].of)
         return [
-            *self._coverage_by_row_part,
+            *self._coverage_by_row_kind,
             OrderTried("pairs by kind", sum(pairs), len(pairs) if is_complete else None),
         ]
 
     @cached_property
-    def _coverage_by_row_part(self) -> list[OrderTried]:
+    def _coverage_by_row_kind(self) -> list[OrderTried]:
         calm = [MapRow(site) for site in self.known.calm.attempt_sites]
         behind = [row for row in self.rows if row.after.injections]
         parts = (("single faults", calm), ("lasting", self._lasting_rows), ("behind another", behind))
@@ -201,7 +203,7 @@ class Map:
         return [MapRow(site, lasts=True) for site in self.known.calm.first_site_per_target]
 
     def _compute_row_coverage(self, name: str, rows: Sequence[MapRow]) -> OrderTried:
-        cells = [self._find_trial(row, probe) for row in rows for probe in self.probes(row)]
+        cells = [self._find_trial(row, probe) for row in rows for probe in self.list_faults_to_try(row)]
         return OrderTried(name, sum(tried is not None for tried in cells), len(cells))
 
     def _find_trial(self, row: MapRow, probe: Probe) -> TriedVariation | None:
@@ -210,7 +212,7 @@ class Map:
         )
 
     @property
-    def higher_order_text(self) -> str:
+    def many_faults_text(self) -> str:
         """The trials with more faults than two, in words."""
         count = sum(len(tried.variation.injections) > 2 and tried.by != "born" for tried in self.known.tried.values())
         return f"{count} plans of three faults or more, not all" if count else "higher orders not tried"
@@ -231,7 +233,7 @@ class Map:
             if site in points or all(
                 self._find_trial(row, probe)
                 for row in (MapRow(site), *(row for row in lasting_rows if row.site == site))
-                for probe in self.probes(row)
+                for probe in self.list_faults_to_try(row)
             )
         ]  # fmt: skip
 
@@ -241,12 +243,12 @@ class Map:
         failed = {
             row.site for row in self.rows if not row.after.injections
             for _, _, tried in self.iterate_tried_cells(row)
-            if tried.failed and not (self.folds and is_unnoticed_failure(tried))
+            if tried.failed and not (self.folds and has_unnoticeable_root(tried))
         }  # fmt: skip
         return [site for site in self.known.calm.attempt_sites if site in failed]
 
     def iterate_tried_cells(self, row: MapRow) -> Iterator[tuple[MapRow, Probe, TriedVariation]]:
-        for probe in self.probes(row):
+        for probe in self.list_faults_to_try(row):
             if (tried := self.cell(row, probe.label)) is not None:
                 yield row, probe, tried
 
@@ -257,8 +259,8 @@ class Map:
         counts = Counter(trial.outcome for trial in tried)
         points = self.single_points_of_failure
         text = f"{self.ended}: " if self.ended and self.ended != GOES_ON else ""
-        of = sum(trial.of or 0 for trial in self._coverage_by_row_part)
-        text += f"{sum(trial.tried for trial in self._coverage_by_row_part)} of {of} cells tried"
+        of = sum(trial.of or 0 for trial in self._coverage_by_row_kind)
+        text += f"{sum(trial.tried for trial in self._coverage_by_row_kind)} of {of} cells tried"
         text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
         text += f"{len(points)} of {complete} call{'s' if complete != 1 else ''} tried with every fault"
         text += ("" if self.has_lasting_trials else " that hits once") + (f" (of {calls})" if complete < calls else "")
@@ -285,7 +287,7 @@ class Map:
             ],
             "untried": [vars(entry) for entry in self.untried],
             "tried_by": self.trial_counts_by_strategy,
-            "by_order": [vars(entry) for entry in self.coverage_by_order],
+            "by_order": [vars(entry) for entry in self.coverage_by_fault_count],
         }  # fmt: skip
 
 

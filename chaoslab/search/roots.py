@@ -238,7 +238,7 @@ def list_failure_places(tried: Sequence[TriedVariation]) -> list[str]:
     return [*dict.fromkeys(root.line or root.operation for root in roots if root.line or root.operation)]
 
 
-def is_unnoticed_failure(tried: TriedVariation) -> bool:
+def has_unnoticeable_root(tried: TriedVariation) -> bool:
     """True of a failure that no agent could have noticed."""
     return tried.root is not None and tried.root.symptom == UNNOTICED
 

@@ -190,7 +190,7 @@ def run_with_faults(
     return next((code for code in (GATE_FAILED, PROVES_NOTHING) if code in (exit_code, *server_codes)), exit_code)
 
 
-def learn_effects_from_baseline(
+def learn_expected_effects(
     command: Sequence[str],
     address_variables: Mapping[str, str],
     routes: Mapping[str, GatewayRoute],

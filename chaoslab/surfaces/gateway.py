@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from chaoslab.analysis.measures.idle import describe_idle_in_run
+from chaoslab.analysis.measures.idle import describe_run_idle_injections
 from chaoslab.analysis.verdict.judge import judge_trial
 from chaoslab.analysis.verdict.standing import Standing, get_outcome_standing
 from chaoslab.analysis.verdict.table import Outcome, Verdict
@@ -452,7 +452,7 @@ def decide_exit_code(history: History, gate: Gate, verdict: Verdict, key: str) -
     """The exit code for a run of one trial; says to standard error what the verdict does not say. Where nobody asked
     for a gate: 0 if the trial ended well, 1 if it ended badly or left something undone, 4 if it is open or no fault was
     met."""
-    unmet, started = list(describe_idle_in_run(history)), history.find_first_event(events.RunStarted)
+    unmet, started = list(describe_run_idle_injections(history)), history.find_first_event(events.RunStarted)
     planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
     if planned and not unmet and history.find_first_event(events.FaultWitnessed) is None:
         unmet = [f"nothing met a fault ({to_one_line(', '.join(planned), 100)})"]
@@ -504,7 +504,7 @@ def judge_and_report_run(
     history = read_history(str(book.run.folder))
     verdict = judge_trial(history, book.key)
     if passes and not (started.stated or gate.given or verdict.harm):
-        unmet = next(iter(describe_idle_in_run(history)), "")
+        unmet = next(iter(describe_run_idle_injections(history)), "")
         if unmet:
             print(f"chaoslab: {unmet}", file=sys.stderr, flush=True)
         return code or (PROVES_NOTHING if unmet else 0)

@@ -32,7 +32,7 @@ from chaoslab.seams.functions.native_errors import NativeErrors
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import Returned, ReturnedFactory, WrappedFunction
 from chaoslab.seams.protocols import mcp
-from chaoslab.seams.services.effects import make_task_effect
+from chaoslab.seams.services.effects import make_unfinished_task_effect
 from chaoslab.surfaces import sessions
 from chaoslab.surfaces.gateway import (
     judge_and_report_run,
@@ -167,7 +167,7 @@ class McpProxy:
             return
         line = McpLine.parse_line(text)
         method, params = line.message.get("method"), line.message.get("params")
-        call = self._tasks.resolve_task_result(mcp.read_message(line.message))
+        call = self._tasks.find_call_of_task_result(mcp.read_message(line.message))
         if method == mcp.CALL:
             self.said.append(json.dumps(_dict_or_empty(params).get("arguments"), ensure_ascii=False))
         if "id" in line.message and (isinstance(call, mcp.McpToolCall) or method in self._led):
@@ -275,7 +275,7 @@ class McpProxy:
         """Ends the session. `note` takes the effects of the tasks whose results nobody has asked for."""
         for call in self._tasks.list_unfinished_calls():
             if not mcp.is_read_only_tool(self._listed.get(call.tool)):
-                note(make_task_effect(call.tool, call.tool, call.arguments))
+                note(make_unfinished_task_effect(call.tool, call.tool, call.arguments))
 
     def _get_wrapped_tool(self, name: str, *, acts: bool, session: bool) -> Callable[..., Any]:
         """The tool, or a method of the session, as the seam leads its calls. `acts`: a call may have an effect.

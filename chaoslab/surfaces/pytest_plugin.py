@@ -154,9 +154,7 @@ class Chaos:
                 })  # fmt: skip
             injections = list(_get_first_not_none(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
-            trials_of = run_numbered_trials(
-                run(agent, prompt, seed=seed, faults=injections, **options), numbers
-            )
+            trials_of = run_numbered_trials(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
         rulings: list[Ruling] = []
         book = RulingsBook(self._node.name, rules, len(numbers))
         with _fail_in_one_line(run=True), closing(trials_of) as trial_results:

@@ -64,9 +64,9 @@ def unpack_body(packed: bytes, codings: str) -> bytes:
         raise Failure("too_large")
     if not packed or not codings:
         return packed
-    unpacker, body = Unpacker(codings), bytearray()
+    unpacker, body = BodyDecompressor(codings), bytearray()
     unpacker.feed(packed)
-    while piece := unpacker.unpack_next():
+    while piece := unpacker.decompress_next_part():
         body += piece
         # The unpacked bytes are bounded too, since a megabyte of zeros is packed into a thousandth of it.
         if len(body) > BODY_MAX:
@@ -75,7 +75,7 @@ def unpack_body(packed: bytes, codings: str) -> bytes:
     return bytes(body)
 
 
-class Unpacker:
+class BodyDecompressor:
     """Unpacks a body part by part. `codings`: its Content-Encoding. Raises Failure: garbled, if it is packed in a way
     that cannot be unpacked."""
 
@@ -89,10 +89,10 @@ class Unpacker:
         self._packed = b""
 
     def feed(self, piece: bytes) -> None:
-        """Takes in the next part. All that `unpack_next` gives must have been taken before."""
+        """Takes in the next part. All that `decompress_next_part` gives must have been taken before."""
         self._packed = piece
 
-    def unpack_next(self) -> bytes:
+    def decompress_next_part(self) -> bytes:
         """The next bytes unpacked, at most `PART_MAX` of a packed body; none if the part is through. Raises Failure:
         garbled, if they are not packed as the header says."""
         packed, self._packed = self._packed, b""

@@ -46,8 +46,8 @@ class LaneBroker(Protocol):
     async def request_lane(
         self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
     ) -> tuple[int, ManagerAnswer]: ...
-    def report_observation(self, row: int, observation: Observation) -> None: ...
-    async def wait_if_proxies_lost(self, answer: ManagerAnswer) -> bool: ...
+    def end_call_with_observation(self, row: int, observation: Observation) -> None: ...
+    async def has_lost_proxies(self, answer: ManagerAnswer) -> bool: ...
     async def fetch_health(self) -> Health: ...
     def raise_lab_down(self, reason: str) -> None: ...
 
@@ -94,7 +94,7 @@ class Lanes:
             raise self._make_lab_down(explain_database_error(self._state, error)) from error
         return row, answer
 
-    def report_observation(self, row: int, observation: Observation) -> None:
+    def end_call_with_observation(self, row: int, observation: Observation) -> None:
         """Reports the observation of an attempt over its lane."""
         # What a witness of the wire needs, and no reply: that stands in the log.
         fields = {
@@ -109,7 +109,7 @@ class Lanes:
         except sqlite3.Error as error:
             raise self._make_lab_down(explain_database_error(self._state, error)) from error
 
-    async def wait_if_proxies_lost(self, answer: ManagerAnswer) -> bool:
+    async def has_lost_proxies(self, answer: ManagerAnswer) -> bool:
         """Tells if the clean proxies went away under a call that had got this answer. Returns once they stand again.
         Raises LabDown: they do not come back."""
         start = self._clock.monotonic()

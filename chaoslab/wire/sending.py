@@ -19,7 +19,7 @@ import httpx
 from chaoslab.base.durations import format_duration
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM, BodyParts
-from chaoslab.wire.http1 import ACCEPTED, BODY_MAX, Unpacker, read_body
+from chaoslab.wire.http1 import ACCEPTED, BODY_MAX, BodyDecompressor, read_body
 
 Address = tuple[str, int]
 Headers = list[tuple[bytes, bytes]]
@@ -252,14 +252,14 @@ class _StreamedBody:
         self, response: httpcore.Response, request: httpx.Request, codings: str, on_end: Callable[[], Awaitable[None]]
     ) -> None:
         self._response, self._request, self._over = response, request, on_end
-        self._unpacker = Unpacker(codings)
+        self._unpacker = BodyDecompressor(codings)
         self._parts = aiter(cast(AsyncIterable[bytes], response.stream))
         self._closed = False
 
     async def read_part(self) -> bytes | None:
         # A packed part may unpack to nothing yet, or to several pieces, so the unpacker is asked before the line.
         try:
-            while not (piece := self._unpacker.unpack_next()):
+            while not (piece := self._unpacker.decompress_next_part()):
                 packed = await anext(self._parts, None)
                 if packed is None:
                     # A stream that ends in the middle of its packing was cut, as a whole body would be.

@@ -137,11 +137,11 @@ class LocalWorld:
         try:
             while (code := _wait_for_exit(agent, WATCH_S if stopper is None else LOOK_S)) is None:
                 if stopper is not None and (lost := stopper.advance_outages_or_explain()):
-                    return _end_agent(agent, lost)
+                    return _end_agent_as_lab_down(agent, lost)
                 watched = (process for process in self.parts if process.name not in self._killed)
                 dead = next((process for process in watched if process.process.poll() is not None), None)
                 if dead is not None:
-                    return _end_agent(agent, f"{dead.name} has ended in mid-run ({dead.describe_end()})")
+                    return _end_agent_as_lab_down(agent, f"{dead.name} has ended in mid-run ({dead.describe_end()})")
             # Of a signal that nobody here sent, as from the kernel for want of memory.
             if code < 0:
                 print(f"the lab is down: the agent was killed by signal {-code}", file=sys.stderr)
@@ -308,7 +308,7 @@ def _end_processes(processes: Sequence[subprocess.Popen[bytes]]) -> None:
             process.wait()
 
 
-def _end_agent(agent: subprocess.Popen[bytes], reason: str) -> int:
+def _end_agent_as_lab_down(agent: subprocess.Popen[bytes], reason: str) -> int:
     """Has the agent report why the lab is down, or reports it if the agent cannot; returns the exit code."""
     assert agent.stdin is not None
     with contextlib.suppress(OSError):

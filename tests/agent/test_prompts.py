@@ -11,11 +11,11 @@ import pytest
 from chaoslab.agent.prompts import (
     Lookup,
     Prompt,
-    check_facts_and_effects,
     fill_dates,
     get_value_at_path,
     load_prompts,
     prompts_to_json,
+    validate_facts_and_effects,
 )
 from chaoslab.agent.tools import build_schema
 from chaoslab.config.settings import SettingError
@@ -101,7 +101,7 @@ TOOLS = [tool for service in SERVICES for tool in service.tools]
 
 def check(prompts: list[Prompt]) -> None:
     effects = [tool.effect for tool in TOOLS if tool.effect]
-    check_facts_and_effects(
+    validate_facts_and_effects(
         prompts, Path("mine.json"), tools={tool.name: build_schema(tool) for tool in TOOLS}, effects=effects
     )
 

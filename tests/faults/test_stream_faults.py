@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.core.exchange import Observation, Reply
-from chaoslab.core.stream import EventCutter, Streamed, encode_event, get_event_type, parse_event_json
+from chaoslab.core.stream import EventSplitter, Streamed, encode_event, get_event_type, parse_event_json
 from chaoslab.faults.stream.call_index import CallIndex, How
 from chaoslab.faults.stream.corrupt_chunk import CorruptChunk
 from chaoslab.faults.stream.cut import Cut
@@ -85,7 +85,7 @@ def over(fault: CorruptChunk, body: Sequence[bytes], *, stops_after: int | None 
 def test_one_event_has_no_json_and_all_others_come(name: str) -> None:
     was = streamed(name, TEXT)
     notes, seen = over(CorruptChunk(2), was)
-    came = EventCutter().feed(notes.body)
+    came = EventSplitter().feed(notes.body)
     hit = 2 if get_event_type(was[2]) != "ping" else 3
     assert [*came[:hit], *came[hit + 1 :]] == [*was[:hit], *was[hit + 1 :]]
     assert (parse_event_json(came[hit]), came[hit].startswith(was[hit].partition(b"data:")[0] + b"data: ")) == (
@@ -100,7 +100,7 @@ def test_one_event_has_no_json_and_all_others_come(name: str) -> None:
 def test_a_ping_that_no_client_parses_is_left_alone_and_the_next_event_is_hit() -> None:
     ping = encode_event({"type": "ping"})
     body = [*events(2)[:2], ping, ping, *events(2)]
-    came = EventCutter().feed(over(CorruptChunk(2), body)[0].body)
+    came = EventSplitter().feed(over(CorruptChunk(2), body)[0].body)
     assert [n for n, event in enumerate(came) if event != body[n]] == [4]
     for stops_after, by in ((3, None), (4, None), (5, "event 5 came with damaged JSON, and the reader took 5 events")):
         assert CorruptChunk(2).witnessed(over(CorruptChunk(2), body, stops_after=stops_after)[1]) == by
@@ -112,7 +112,7 @@ def test_a_ping_that_no_client_parses_is_left_alone_and_the_next_event_is_hit() 
 @given(st.dictionaries(st.text(), st.one_of(st.integers(), st.text()), max_size=3))
 def test_whatever_the_event_says_it_is_no_json_any_more(value: dict[str, int | str]) -> None:
     came = read(Timetable([encode_event({"type": "delta", **value})] * 2), *streamed_over(CorruptChunk(1))).body
-    assert parse_event_json(EventCutter().feed(came)[1]) is None
+    assert parse_event_json(EventSplitter().feed(came)[1]) is None
 
 
 def test_a_reader_that_stopped_before_is_no_witness() -> None:
@@ -152,7 +152,7 @@ LAST = {"responses": "response.completed", "anthropic": "message_stop", "gemini"
 def test_done_is_the_last_event_of_the_format(name: str) -> None:
     cut, was = Cut(4, ending="done"), streamed(name, TEXT)
     notes = read(Timetable(was), *pipes_over(cut, name))
-    *before, last = EventCutter().feed(notes.body)
+    *before, last = EventSplitter().feed(notes.body)
     assert before == was[:4]
     assert (LAST[name] in last.decode(), FORMATS[name][0].answers.is_last_event(last)) == (True, True)
     assert type(parse_event_json(last)) is type(parse_event_json(was[-1]))

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from chaoslab.core.events import CallFinished, FaultWitnessed
-from chaoslab.seams.services.messages import FRAME_MAX, WebSocketCutter
+from chaoslab.seams.services.messages import FRAME_MAX, WebSocketSplitter
 from tests.gateway.parts import history, standing
 from tests.seams.lab_parts import eventually
 
@@ -140,7 +140,7 @@ def test_messages_are_told_apart_whatever_pieces_they_come_in() -> None:
     sent = [frame(b"a"), split, ping, *long]
     data = b"".join(sent)
     for size in (1, 3, 7, 9000):
-        messages, cut = WebSocketCutter(), min(len(data), 9000 // size * size)
+        messages, cut = WebSocketSplitter(), min(len(data), 9000 // size * size)
         found = [each for n in range(0, cut, size) for each in messages.feed(data[n : n + size])]
         found += messages.feed(data[cut:])
         assert (found, messages.rest) == (sent, b"")
@@ -149,4 +149,4 @@ def test_messages_are_told_apart_whatever_pieces_they_come_in() -> None:
 @pytest.mark.parametrize(("size", "passes"), [(4 * 1024 * 1024, False), (4 * 1024 * 1024 + 1, True)])
 def test_a_frame_of_more_than_four_mebibytes_passes_in_pieces(size: int, passes: bool) -> None:
     begun = bytes([0x82, 127]) + (size - 10).to_bytes(8, "big") + b"x"
-    assert WebSocketCutter().feed(begun) == [begun] * passes
+    assert WebSocketSplitter().feed(begun) == [begun] * passes

@@ -104,7 +104,7 @@ def test_a_lane_in_use_is_not_taken_down_early(tmp_path: Path, jump: timedelta) 
         clock.ahead = jump
         looked_after(lab)
         assert lab.lanes_left() == [lane]
-        lab.seam.lanes.report_observation(row, Observation(0.06, 2.0, None, 200))
+        lab.seam.lanes.end_call_with_observation(row, Observation(0.06, 2.0, None, 200))
         history = lab.history()
         assert [e.witnessed for _, e in history.find_events(FaultHealed)] == [True]
         assert lab.lanes_left() == []

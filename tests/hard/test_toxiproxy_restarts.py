@@ -130,7 +130,7 @@ def test_a_fault_on_a_lost_lane_is_not_witnessed_however_much_it_looks_so(
         row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         assert answer.state == "armed"
         toxiproxy.restart()
-        lab.seam.lanes.report_observation(row, PERFECT[fault])
+        lab.seam.lanes.end_call_with_observation(row, PERFECT[fault])
         await until(lab, lambda health: health.epoch == 1)
 
     history = with_lab(tmp_path, server, always(fault), story)

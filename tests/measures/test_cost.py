@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.analysis.measures.cost import Costs, Spending, compute_costs
+from chaoslab.analysis.measures.cost import Costs, Spending, compute_fault_costs
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.core.events import AttemptRef, CallStarted, Event, FaultWitnessed, PromptFinished, PromptStarted, Usage
@@ -53,7 +53,7 @@ def log(
 
 
 def costs(history: History, outcomes: dict[str, str]) -> Costs | None:
-    return compute_costs(TrialTable.from_history(history, outcomes))
+    return compute_fault_costs(TrialTable.from_history(history, outcomes))
 
 
 def rows(found: Costs) -> list[Spending]:

@@ -14,7 +14,7 @@ from chaoslab.analysis.measures._calls import WIDTHS_S
 from chaoslab.analysis.measures._grounds import Success, summarize_success
 from chaoslab.analysis.measures.errors import NOBODY
 from chaoslab.analysis.measures.incidents import Ending, find_incidents
-from chaoslab.analysis.measures.latency import AttemptDurations, find_late_attempts, summarize_latency
+from chaoslab.analysis.measures.latency import AttemptDurations, find_unusually_slow_attempts, summarize_latency
 from chaoslab.analysis.measures.quantiles import Quantiles, compute_percentile
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.standing import StandingCount, get_outcome_standing
@@ -169,7 +169,7 @@ def test_calls_without_a_fault_that_took_far_longer_than_the_first_ones_are_told
     taken = AttemptDurations()
     taken.add_history(history(*usual, *slow, call(28, duration_s=3.0), met))
     said = "1 call to search took up to 1.500 s without a fault, where its first 20 took 0.010 s in the median"
-    assert [each.summary_text for each in find_late_attempts(taken)] == [said]
+    assert [each.summary_text for each in find_unusually_slow_attempts(taken)] == [said]
 
 
 def scheduled(fault: str, attempt: int = 1) -> FaultScheduled:

@@ -294,14 +294,14 @@ def test_reports_count_it_apart_and_only_if_there_is_one() -> None:
     assert "0 failed; 1 given up by the agent; 0 were" in " ".join(summary(report).split())
     assert "given up" not in summary(calm.history)
     (part,) = [part for part in contents.report_sections if part.title == "Retries and calls"]
-    assert "; 1 given up by the agent; " in part.figure_sentences[0]
+    assert "; 1 given up by the agent; " in part.key_figure_sentences[0]
     (part,) = [
         part
         for part in Contents.from_source(calm.history, where="here").report_sections
         if part.title == "Retries and calls"
     ]
-    assert part.figure_sentences
-    assert "given up" not in str(part.figure_sentences)
+    assert part.key_figure_sentences
+    assert "given up" not in str(part.key_figure_sentences)
     assert [(row.calls, row.failed, row.retries) for row in contents.rows] == [(2, 0, 0)]
     marks = [event[4] for event in build_timelines(contents)["trials"][0]["events"]]
     assert 1 not in marks  # the tone of what is bad

@@ -61,7 +61,7 @@ def test_an_answer_is_read_back_whole_and_streamed(path: str) -> None:
     assert not fields["Content-Type"].startswith(EVENT_STREAM)
     read = [format_.read_whole_reply(json.loads(whole)), format_.read_streamed_reply(parts)]
     for heard in read:
-        assert heard.text_and_calls == 'Both now. calls f({"a": 1}), g({"b": "é"})'
+        assert heard.rendered_content == 'Both now. calls f({"a": 1}), g({"b": "é"})'
         assert heard.finished
     if format_.name != "OpenAI chat completions":  # which states it only if it is asked to
         assert (read[0].tokens_in, read[0].tokens_out) == (read[1].tokens_in, read[1].tokens_out)
@@ -87,7 +87,7 @@ def test_an_answer_that_is_none_says_nothing(body: bytes) -> None:
             format_.read_whole_reply(Reply(200, {}, body).value),
             format_.read_streamed_reply(b"data: " + body + b"\n\n"),
         ):
-            assert (heard.text_and_calls, heard.finished, heard.tokens_in) == ("", False, None)
+            assert (heard.rendered_content, heard.finished, heard.tokens_in) == ("", False, None)
 
 
 def test_geminis_stream_without_sse_is_one_array() -> None:

@@ -10,7 +10,7 @@ from werkzeug.test import Client
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed, Usage
-from chaoslab.core.stream import FRAMES, FrameCutter, get_frame_payload
+from chaoslab.core.stream import FRAMES, FrameSplitter, get_frame_payload
 from chaoslab.model.app import LiveModel
 from chaoslab.model.formats import FORMATS, find_format_at_host
 from tests.gateway.parts import history, on_loopback, standing
@@ -43,13 +43,13 @@ def test_bedrock_answers_whole_and_in_frames_whose_checksums_hold() -> None:
     assert (said["stopReason"], said["output"]["message"]["content"]) == ("tool_use", [{"text": "I look."}, use])
     reply = ask("/model/anthropic.claude%3A0/converse-stream", BEDROCK)
     assert reply.content_type == FRAMES
-    cutter = FrameCutter()
+    cutter = FrameSplitter()
     frames = [frame for byte in reply.data for frame in cutter.feed(bytes([byte]))]
     assert (b"".join(frames), cutter.rest) == (reply.data, b"")
     assert all(crc32(frame[:-4]) == int.from_bytes(frame[-4:], "big") for frame in frames)
     assert json.loads(get_frame_payload(frames[-2])) == {"stopReason": "tool_use"}
     heard = next(each for each in FORMATS if each.name == "Bedrock converse").read_streamed_reply(reply.data)
-    assert (heard.text_and_calls, heard.reason) == ('I look. calls refund({"order": 17})', "tool_use")
+    assert (heard.rendered_content, heard.reason) == ('I look. calls refund({"order": 17})', "tool_use")
     assert heard.tokens_in == said["usage"]["inputTokens"]
 
 
@@ -79,7 +79,7 @@ def test_mistrals_stream_has_whole_calls_and_a_fault_leaves_them_whole() -> None
     assert calls([*CHAT_ANSWERS.rewrite_events(events, said)]) == calls(events)
     format_ = find_format_at_host("api.mistral.ai", "/v1/chat/completions")
     assert format_ is not None
-    assert format_.read_streamed_reply(reply.data).text_and_calls == 'I look. calls refund({"order": 17})'
+    assert format_.read_streamed_reply(reply.data).rendered_content == 'I look. calls refund({"order": 17})'
 
 
 def test_each_of_several_choices_is_read_whole_and_streamed() -> None:
@@ -99,7 +99,7 @@ def test_each_of_several_choices_is_read_whole_and_streamed() -> None:
     ]  # fmt: skip
     events = [{"choices": [each]} for each in pieces]
     streamed = format_.read_streamed_reply(b"".join(b"data: %s\n\n" % json.dumps(each).encode() for each in events))
-    assert whole.text_and_calls == streamed.text_and_calls == "Yes. | calls refund({}) | No."
+    assert whole.rendered_content == streamed.rendered_content == "Yes. | calls refund({}) | No."
     assert (whole.reason, streamed.reason, whole.text, streamed.text) == ("stop", "stop", "Yes.", "Yes.")
     assert format_.estimate_tokens("", b"{}", whole)[1] == format_.estimate_tokens("", b"{}", streamed)[1] > 3
     said = format_.dialog.answers.extract_stream_content(events)

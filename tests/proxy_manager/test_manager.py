@@ -60,7 +60,7 @@ async def test_a_lane_is_made_for_one_call_and_goes_with_it(lab: Bench) -> None:
     assert not ToxicInfo("latency_downstream", "latency", "downstream", 1.0, attributes).differs_from(slow)
     (shown,) = lab.manager.status()["lanes"]
     assert shown == {"lane": name, "fault": "latency", "target": "weather", "trial": "p1.r1"}
-    lab.seam.lanes.report_observation(row, seen(0.06))
+    lab.seam.lanes.end_call_with_observation(row, seen(0.06))
     history = lab.history()
     assert lab.lanes_left() == []
     order = [r.event.kind for r in history.records if r.writer == "manager"]
@@ -88,7 +88,7 @@ def test_all_faults_that_hit_a_call_stand_on_its_one_lane(tmp_path: Path, server
             ("latency_downstream_2", "latency", "downstream"),
         ]
         assert lab.manager.status()["lanes"][0]["fault"] == "latency and latency and timeout"
-        lab.seam.lanes.report_observation(row, seen(0.5, error="closed"))
+        lab.seam.lanes.end_call_with_observation(row, seen(0.5, error="closed"))
         history = lab.history()
         assert [e.injection for _, e in history.find_events(events.FaultArmed)] == ["late", "later", "cut"]
         assert [e.injection for _, e in history.find_events(events.FaultWitnessed)] == ["cut"]
@@ -117,7 +117,7 @@ def test_a_fault_that_goes_on_stands_for_all_its_calls_on_kept_connections(tmp_p
         row, answer = await lab.seam.lanes.request_lane(other, deadline_s=2.0)
         assert answer.stands
         assert lanes.isdisjoint(lab.lanes_left()), "nothing of a trial stays for the next"
-        lab.seam.lanes.report_observation(row, seen(0.06))
+        lab.seam.lanes.end_call_with_observation(row, seen(0.06))
 
     with_lab(tmp_path, Plan(1, (lasting,)), story, server=server)
 
@@ -129,7 +129,7 @@ def test_a_lane_that_stood_and_is_gone_is_made_anew(tmp_path: Path) -> None:
         rows = []
         for request in (1, 2):
             row, _ = await lab.seam.lanes.request_lane(Call("weather", "w", "p1.r1", request, 1), deadline_s=2.0)
-            lab.seam.lanes.report_observation(row, seen(0.06))
+            lab.seam.lanes.end_call_with_observation(row, seen(0.06))
             rows.append(lab.lanes_left())
             lab.history()
             lab.toxiproxy.destroy(rows[-1][0])
@@ -148,7 +148,7 @@ def test_the_row_carries_the_occasion_so_the_manager_needs_no_memory(tmp_path: P
             occasion = {"turn": 1, "in_turn": 1, "elapsed_s": 3.0, "arguments": {"city": city}, "met": met}
             row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0, occasion=occasion)
             if answer.state == "armed":
-                lab.seam.lanes.report_observation(row, seen(0.06))
+                lab.seam.lanes.end_call_with_observation(row, seen(0.06))
             return answer.state
 
         asked = [("Oslo", 0), ("Oslo", 1), ("Oslo", 2), ("Rome", 0), ("Oslo", 0)]
@@ -160,7 +160,7 @@ def test_the_row_carries_the_occasion_so_the_manager_needs_no_memory(tmp_path: P
 @on_lab(always("latency", **SLOW))
 async def test_what_the_caller_did_not_meet_is_not_witnessed(lab: Bench) -> None:
     row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
-    lab.seam.lanes.report_observation(row, seen(0.01))
+    lab.seam.lanes.end_call_with_observation(row, seen(0.01))
     history = lab.history()
     assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [False]
     assert not list(history.find_events(events.FaultWitnessed))
@@ -176,7 +176,7 @@ async def test_a_pause_rolls_no_dice_and_a_resume_rolls_the_same_ones(lab: Bench
     lab.manager.paused.clear()
     row, armed = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     assert armed.state == "armed"
-    lab.seam.lanes.report_observation(row, seen(0.06))
+    lab.seam.lanes.end_call_with_observation(row, seen(0.06))
 
 
 @on_lab(always("latency", **SLOW))
@@ -186,7 +186,7 @@ async def test_its_lever_in_the_runs_folder_takes_back_what_is_armed_and_arms_no
     lever = lab.run.folder / PAUSED
     levers.write_stop_file(lever, "Ann paused it")
     eventually(lambda: lab.lanes_left() == [])
-    lab.seam.lanes.report_observation(row, seen(0.01))
+    lab.seam.lanes.end_call_with_observation(row, seen(0.01))
     _, clear = await lab.seam.lanes.request_lane(replace(CALL, request=2), deadline_s=2.0)
     assert clear.state == "clear"
     (held,) = (event for _, event in lab.history().find_events(events.FaultHeldBack))
@@ -196,7 +196,7 @@ async def test_its_lever_in_the_runs_folder_takes_back_what_is_armed_and_arms_no
     eventually(lambda: said_so in [event.message for _, event in lab.history().find_events(events.LabWarning)])
     row, armed = await lab.seam.lanes.request_lane(replace(CALL, request=3), deadline_s=2.0)
     assert armed.state == "armed"
-    lab.seam.lanes.report_observation(row, seen(0.06))
+    lab.seam.lanes.end_call_with_observation(row, seen(0.06))
     told = [event.message for _, event in lab.history().find_events(events.LabWarning)]
     assert "the proxy manager makes no fault: Ann paused it" in told
 
@@ -225,7 +225,7 @@ async def test_refused_is_one_disabled_proxy_that_stays(lab: Bench) -> None:
     assert answer.port == lab.manager.places.refused_port
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(answer.host, answer.port)
-    lab.seam.lanes.report_observation(row, seen(0.001, error="refused"))
+    lab.seam.lanes.end_call_with_observation(row, seen(0.001, error="refused"))
     assert [e.evidence for _, e in lab.history().find_events(events.FaultWitnessed)] == ["connection refused"]
     assert lab.toxiproxy.fetch_proxy("refused").enabled is False
 
@@ -268,7 +268,7 @@ def test_a_lane_whose_agent_was_killed_goes_when_its_lease_runs_out(tmp_path: Pa
         eventually(lambda: not lab.lanes_left())
         # a moment later
         eventually(lambda: [e.witnessed for _, e in lab.history().find_events(events.FaultHealed)] == [False])
-        lab.seam.lanes.report_observation(row, seen(0.06))  # it lives after all
+        lab.seam.lanes.end_call_with_observation(row, seen(0.06))  # it lives after all
         assert [e.witnessed for _, e in lab.history().find_events(events.FaultHealed)] == [False]
         assert lab.manager.health() == Health()
 
@@ -370,14 +370,14 @@ def test_what_other_threads_are_told_of_is_changed_and_gone_through_under_the_lo
         second = another(lab)
         row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         assert len(manager.status()["lanes"]) == 1
-        lab.seam.lanes.report_observation(row, seen(0.06))
+        lab.seam.lanes.end_call_with_observation(row, seen(0.06))
         lab.history()
         await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         clock.by_s = 70
         eventually(lambda: not manager.status()["lanes"])
         row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
         (lab.run.folder / "manager.log").unlink()
-        lab.seam.lanes.report_observation(row, seen(0.06))
+        lab.seam.lanes.end_call_with_observation(row, seen(0.06))
         eventually(lambda: not manager.status()["lanes"])
         end(lab, second)
         eventually(lambda: manager.status()["runs"] == [lab.run.name])
@@ -411,7 +411,7 @@ async def test_who_follows_the_manager_reads_a_line_for_each_thing_that_happens(
     lab.manager.tell = told.append
     for number, took_s in ((1, 0.06), (2, 0.01)):
         row, _ = await lab.seam.lanes.request_lane(replace(CALL, request=number, attempt=number), deadline_s=2.0)
-        lab.seam.lanes.report_observation(row, seen(took_s))
+        lab.seam.lanes.end_call_with_observation(row, seen(took_s))
     lab.history()
     lab.toxiproxy.destroy("weather")
     eventually(lambda: lab.manager.health() == Health(epoch=1))
@@ -640,7 +640,7 @@ def test_a_toxiproxy_that_takes_long_to_delete_a_lane_is_waited_for(
         with held_up(monkeypatch, HTTPAdapter, "send") as called, monkeypatch.context() as patch:
             patch.setattr(manager_module, "SLOW_S", 0.02)
             patch.setattr(manager_module, "STILL_S", 0.1)
-            lab.seam.lanes.report_observation(row, seen(0.06))
+            lab.seam.lanes.end_call_with_observation(row, seen(0.06))
             assert await asyncio.to_thread(called.wait, 20.0)
             for _ in range(8):  # longer than STILL_S
                 assert await asyncio.to_thread(lab.manager.health) == Health(recovering=True)
@@ -729,7 +729,7 @@ async def test_another_plan_holds_from_the_first_call_that_has_its_number(lab: B
     for occasion, state in (({}, "clear"), ({"plan": 2}, "armed"), ({"plan": 2}, "armed")):
         row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0, occasion=occasion)
         assert answer.state == state
-        lab.seam.lanes.report_observation(row, seen(0.06))
+        lab.seam.lanes.end_call_with_observation(row, seen(0.06))
 
 
 @on_lab(Plan(1))

@@ -106,7 +106,9 @@ def test_a_lane_is_lost_when_toxiproxy_cannot_be_asked_about_it_twice(
             return asks
 
         toxiproxy.destroy, toxiproxy.fetch_proxy = cut(toxiproxy.destroy), cut(toxiproxy.fetch_proxy)
-        lab.seam.lanes.report_observation(row, {"latency": seen(0.06), "refused": seen(0.001, error="refused")}[fault])
+        lab.seam.lanes.end_call_with_observation(
+            row, {"latency": seen(0.06), "refused": seen(0.001, error="refused")}[fault]
+        )
         history = lab.history()
         assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [not lost]
         assert len(list(history.find_events(events.CallDisturbed))) == lost
@@ -126,7 +128,7 @@ async def test_a_lane_that_cannot_be_deleted_is_trouble_and_its_fault_was_met(la
 
     toxiproxy: Any = lab.manager._toxiproxy
     toxiproxy.destroy = refuses
-    lab.seam.lanes.report_observation(row, seen(0.06))
+    lab.seam.lanes.end_call_with_observation(row, seen(0.06))
     history = lab.history()
     assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [True]
     assert asked == lab.lanes_left()  # once
@@ -144,7 +146,7 @@ async def test_a_lane_that_is_known_to_be_lost_is_not_asked_about(lab: Bench) ->
     asked: list[str] = []
     toxiproxy: Any = lab.manager._toxiproxy
     toxiproxy.destroy = asked.append
-    lab.seam.lanes.report_observation(row, seen(0.06))
+    lab.seam.lanes.end_call_with_observation(row, seen(0.06))
     history = lab.history()
     assert [e.why for _, e in history.find_events(events.CallDisturbed)] == [
         f"its lane {lane} was lost before it was over"
@@ -168,7 +170,7 @@ async def test_a_lane_that_somebody_deleted_is_lost_and_no_trouble(lab: Bench) -
         real(name)
 
     toxiproxy.destroy = destroy
-    lab.seam.lanes.report_observation(row, MET["latency"])
+    lab.seam.lanes.end_call_with_observation(row, MET["latency"])
     history = lab.history()
     assert asked == [lane]  # once
     del toxiproxy.destroy
@@ -194,7 +196,7 @@ async def test_a_lane_that_is_not_found_has_toxiproxy_looked_at_before_its_call_
     manager._log_fault_event = write
     for name in (lane, "weather"):
         lab.toxiproxy.destroy(name)
-    lab.seam.lanes.report_observation(row, MET["latency"])
+    lab.seam.lanes.end_call_with_observation(row, MET["latency"])
     lab.history()
     assert epochs == [1]
 
@@ -217,7 +219,7 @@ def test_of_the_lanes_in_force_those_are_lost_that_toxiproxy_has_no_more(
         for name in gone[::-1]:  # the lane first: to be found missing together
             lab.toxiproxy.destroy(lane if name == "lane" else name)
         eventually(lambda: lab.manager.health() == Health(epoch=1))
-        lab.seam.lanes.report_observation(row, MET[fault])
+        lab.seam.lanes.end_call_with_observation(row, MET[fault])
         history = lab.history()
         assert [e.lanes for _, e in history.find_events(events.LabDisturbed)] == [[lane] if lost else []]
         assert [e.witnessed for _, e in history.find_events(events.FaultHealed)] == [not lost]
@@ -237,7 +239,7 @@ def test_the_port_that_refuses_stands_on_when_a_call_of_it_ends_by_something_els
             clock.by_s = 70
         elif ends == "the log":
             (lab.run.folder / "manager.log").unlink()
-            lab.seam.lanes.report_observation(row, MET["refused"])
+            lab.seam.lanes.end_call_with_observation(row, MET["refused"])
         else:
             end(lab, lab.run)
         eventually(lambda: not lab.manager.status()["lanes"])
@@ -255,7 +257,7 @@ def test_the_port_that_refuses_stands_on_when_a_call_of_it_ends_by_something_els
 async def test_a_call_that_ends_when_the_log_is_lost_fails_its_run_and_is_over(lab: Bench) -> None:
     row, answer = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     (lab.run.folder / "manager.log").unlink()
-    lab.seam.lanes.report_observation(row, seen(0.06))
+    lab.seam.lanes.end_call_with_observation(row, seen(0.06))
     control = ControlDatabase(lab.state)
     eventually(lambda: not control.list_pending_calls([lab.run.name]))
     state, why = control.get_run_state(lab.run.name)
@@ -269,7 +271,7 @@ async def test_a_call_that_ends_when_the_log_is_lost_fails_its_run_and_is_over(l
 async def test_a_call_that_meets_nothing_fails_too_once_the_log_is_lost(lab: Bench) -> None:
     row, _ = await lab.seam.lanes.request_lane(CALL, deadline_s=2.0)
     (lab.run.folder / "manager.log").unlink()
-    lab.seam.lanes.report_observation(row, MET["latency"])
+    lab.seam.lanes.end_call_with_observation(row, MET["latency"])
     with pytest.raises(LabDown, match=r"manager\.log cannot be written \(it was deleted\)"):
         await lab.seam.lanes.request_lane(Call("movies", "search_movies", "p1.r1", 1, 1), deadline_s=2.0)
 

@@ -530,7 +530,7 @@ ELSEWHERE: dict[str, tuple[Agent, list[lab.Injection]]] = {
     "ignored_retry_after": (again(2, 0), [FAILS]),
     "lost_context": (honest, [FAILS]),
     "advise_on_many_attempts": (again(5, 1), [FAILS]),
-    "advise_on_idle_injections": (again(2, 1), [FAILS]),
+    "advise_on_injections_without_calls": (again(2, 1), [FAILS]),
     "advise_on_never_met_faults": (again(2, 1), [lab.inject("server_error", "price", calls=[1])]),
     "no_backoff": (again(2, 0), [lab.inject("timeout", "price", persistence="for_good")]),
     "no_second_try": (again(2, 1), [FAILS]),

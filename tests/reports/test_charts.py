@@ -261,8 +261,10 @@ def test_faults_without_a_colour_of_their_own_can_be_told_apart_and_look_alike_i
         for patch, text in zip(drawn.legends[0].get_patches(), drawn.legends[0].get_texts(), strict=True)
     }
     assert len(set(bars.values())) == len(bars) > len(names)
-    some = palette.choose_run_looks(run.measures, ["dns_failure", "rate_limit"])
-    assert some == {name: look for name, look in palette.choose_run_looks(run.measures, names).items() if name in some}
+    some = palette.choose_fault_looks_of_run(run.measures, ["dns_failure", "rate_limit"])
+    assert some == {
+        name: look for name, look in palette.choose_fault_looks_of_run(run.measures, names).items() if name in some
+    }
     assert some != palette.choose_fault_looks(some)
 
 

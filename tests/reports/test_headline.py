@@ -143,7 +143,7 @@ def test_a_figure_without_data_is_no_0(tmp_path: Path) -> None:
     )
     (part,) = [each for each in Contents.from_source(History.read(tmp_path / "latest"), where="x").report_sections
                if each.title == "Reliability"]  # fmt: skip
-    assert "Mean time between bad trials: no data, since they took no time." in part.figure_sentences
+    assert "Mean time between bad trials: no data, since they took no time." in part.key_figure_sentences
     assert [row[1] for row in part.tables[0].cell_texts] == ["0.8", "0.4", "0.08", "0.008"]
 
 

@@ -75,8 +75,8 @@ def test_the_reliability_of_a_scenario_is_told_as_its_rulings(tmp_path: Path) ->
     found = ran(tmp_path, asked({}).expect(lab.expect.max_calls(1)), trials=2)
     assert {row.outcome for row in found.rows} == {lab.Outcome.DEGRADED}  # all of them honest, and none passed
     part = next(part for part in found.report_sections if part.title == "Reliability")
-    assert "Mean time between bad trials: no data, since they took no time." in part.figure_sentences
-    assert part.figure_sentences[0].startswith("0/2 (0%, 0%–66%) of the judged trials passed the scenario; ")
+    assert "Mean time between bad trials: no data, since they took no time." in part.key_figure_sentences
+    assert part.key_figure_sentences[0].startswith("0/2 (0%, 0%–66%) of the judged trials passed the scenario; ")
     assert part.tables[0].caption.endswith("the share of trials that should pass the scenario")
 
 

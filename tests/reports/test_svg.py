@@ -14,7 +14,7 @@ from chaoslab.analysis.verdict.guard import MeasureResult
 from chaoslab.record.history import History
 from chaoslab.reports import _svg
 from chaoslab.reports._svg import Picture, choose_round_ticks, draw_recovery_curve, draw_success_trend
-from chaoslab.reports.runs import RunLine
+from chaoslab.reports.runs import RunListEntry
 from tests.reports.fake_run import FakeRun
 from tests.sure import sure
 
@@ -65,7 +65,7 @@ def test_the_recovery_curve_comes_to_rest_at_those_that_never_recovered(report: 
 
 def test_a_trend_has_a_point_a_run_oldest_first_and_harm_in_red() -> None:
     runs = [
-        RunLine(Path(f"{day}"), datetime(2026, 6, day, tzinfo=UTC), well=compute_rate(well, 10), harmed=harmed)
+        RunListEntry(Path(f"{day}"), datetime(2026, 6, day, tzinfo=UTC), well=compute_rate(well, 10), harmed=harmed)
         for day, well, harmed in ((3, 2, 1), (2, 10, 0), (1, 5, 0))
     ]
     root = drawn(draw_success_trend(runs))

@@ -11,7 +11,7 @@ from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents._rows import sort_trials_worst_first
-from chaoslab.reports.trials import count_prompts, find_trials, format_outcome_counts, parse_outcomes
+from chaoslab.reports.trials import count_prompts, expand_trial_name, format_outcome_counts, parse_outcomes
 
 THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]
 
@@ -28,7 +28,7 @@ THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]
     ],
 )
 def test_a_name_stands_for_trials(name: str, meant: list[str]) -> None:
-    assert find_trials(name, THERE, prompts=3) == meant
+    assert expand_trial_name(name, THERE, prompts=3) == meant
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_a_name_stands_for_trials(name: str, meant: list[str]) -> None:
 def test_a_name_that_stands_for_none_is_refused_with_those_that_there_are(name: str) -> None:
     line = f"this run has no trial {name}: its trials are 1 to 7 (p1.r1 to p1.r3)"
     with pytest.raises(LookupError, match=f"^{re.escape(line)}$"):
-        find_trials(name, THERE, prompts=3)
+        expand_trial_name(name, THERE, prompts=3)
     with pytest.raises(LookupError, match=r"it has p1\.r1$"):
-        find_trials("2", ["p1.r1"], prompts=1)
+        expand_trial_name("2", ["p1.r1"], prompts=1)
 
 
 def test_a_run_knows_how_many_prompts_it_asked_even_where_it_does_not_state_them() -> None:

@@ -47,7 +47,7 @@ def of_rows(name: str, base: Iterable[Side], new: Iterable[Side], *, scenarios: 
     """A scenario whose trials are these on both sides."""
     (scenario,) = load_file_scenarios(SCENARIO)
     named = replace(scenario, variant=name)
-    (made,) = make_gated_scenarios([(named, Suite.build(named, 1, [*base]))], 0.05 / scenarios)
+    (made,) = make_gated_scenarios([(named, Suite.from_sides(named, 1, [*base]))], 0.05 / scenarios)
     return replace(made, new=KeptTrials(dict(enumerate(new, 1))))
 
 
@@ -82,7 +82,7 @@ def test_the_budget_goes_where_it_is_undecided() -> None:
 
 def test_several_scenarios_share_the_chance_of_a_false_alarm() -> None:
     (scenario,) = load_file_scenarios(SCENARIO)
-    suite = Suite.build(scenario, 1, [WELL] * 40)
+    suite = Suite.from_sides(scenario, 1, [WELL] * 40)
     assert [each.found.alpha for each in make_gated_scenarios([(scenario, suite)] * 2, 0.05)] == [0.025, 0.025]
 
 
@@ -244,7 +244,7 @@ def test_a_baseline_of_something_else_is_refused_in_one_line(
     tmp_path: Path, values: dict[str, Any], said: str, typed: Typed
 ) -> None:
     (scenario,) = load_file_scenarios(SCENARIO)
-    Baseline.create_now([Suite.build(scenario, 1, [WELL] * 3)], path := tmp_path / "baseline.json").save(path)
+    Baseline.create_now([Suite.from_sides(scenario, 1, [WELL] * 3)], path := tmp_path / "baseline.json").save(path)
     err = typed.refused("gate", SCENARIO, "--baseline", changed(path, **values))
     assert said in err
     assert err.endswith((": --write makes a new one\n", ": --write makes one\n"))
@@ -253,7 +253,7 @@ def test_a_baseline_of_something_else_is_refused_in_one_line(
 def test_a_baseline_is_the_same_in_its_file(tmp_path: Path) -> None:
     (scenario,) = load_file_scenarios(SCENARIO)
     rows = [replace(WELL, done=True, met=False, held="lever x", dollars=None, models=("m",)), BAD, HARM, OPEN]
-    made = Baseline.create_now([Suite.build(scenario, 1, rows)], tmp_path / "baseline.json")
+    made = Baseline.create_now([Suite.from_sides(scenario, 1, rows)], tmp_path / "baseline.json")
     made.save(path := tmp_path / "baseline.json")
     assert Baseline.read(path) == made
     assert len(path.read_text().splitlines()) == 4 + 4  # a trial a line
@@ -262,7 +262,7 @@ def test_a_baseline_is_the_same_in_its_file(tmp_path: Path) -> None:
 
 def test_an_old_baseline_and_one_of_another_python_are_told(tmp_path: Path) -> None:
     (scenario,) = load_file_scenarios(SCENARIO)
-    Baseline.create_now([Suite.build(scenario, 1, [WELL])], path := tmp_path / "baseline.json").save(path)
+    Baseline.create_now([Suite.from_sides(scenario, 1, [WELL])], path := tmp_path / "baseline.json").save(path)
     assert Baseline.read(path).age_warnings == []
     aged = Baseline.read(changed(path, date="2026-01-02T00:00:00.000000Z", python="3.9"))
     assert [note.partition(" days")[0][:16] for note in aged.age_warnings] == ["the baseline is ", "the baseline was"]

@@ -277,12 +277,12 @@ def test_a_call_of_a_tool_is_asked_answered_and_refused_in_its_own_form() -> Non
     assert call is not None
     assert newer is not None
     assert call.build_body_with_arguments({"order": 18})["params"] == {"name": "refund", "arguments": {"order": 18}}
-    assert call.build_error("503")["result"] == {
+    assert call.build_error_reply("503")["result"] == {
         **mcp.make_text_result("Error executing tool refund: 503"),
         "isError": True,
     }
-    assert newer.build_result("a")["result"] == {"resultType": "complete", **mcp.make_text_result("a")}
-    assert call.build_result("a")["result"] == mcp.make_text_result("a")
+    assert newer.build_result_reply("a")["result"] == {"resultType": "complete", **mcp.make_text_result("a")}
+    assert call.build_result_reply("a")["result"] == mcp.make_text_result("a")
     for result, value, ok in (
         (mcp.make_text_result("a"), "a", True),
         ({"structuredContent": {"result": 7}}, 7, True),
@@ -318,9 +318,12 @@ def test_a_changed_value_of_a_tool_keeps_to_what_the_tool_promises(
 def test_an_operation_of_several_fields_is_asked_answered_and_refused_by_field() -> None:
     one, two = graph("{ order { total } }"), graph("{ mine: order { total } cup { size } }")
     assert two.build_body_with_arguments({"x": 1}) == two.body
-    assert (one.build_result(7), two.build_result(7)) == ({"data": {"order": 7}}, {"data": {"mine": 7, "cup": 7}})
-    assert [each["path"] for each in two.build_error("no")["errors"]] == [["mine"], ["cup"]]
-    assert two.build_error("no")["data"] == {"mine": None, "cup": None}
+    assert (one.build_result_reply(7), two.build_result_reply(7)) == (
+        {"data": {"order": 7}},
+        {"data": {"mine": 7, "cup": 7}},
+    )
+    assert [each["path"] for each in two.build_error_reply("no")["errors"]] == [["mine"], ["cup"]]
+    assert two.build_error_reply("no")["data"] == {"mine": None, "cup": None}
     nothing: list[Any] = [7, [], {}, {"date": 1}]
     assert [two.extract_tool_answer(none) for none in nothing] == [None] * 4
     answer = two.extract_tool_answer({"data": {"mine": {"total": 3}, "cup": None, "more": 1}, "id": 2})

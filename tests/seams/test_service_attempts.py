@@ -117,7 +117,7 @@ class Trial:
     ) -> None:
         """The application answers a request that no fault hits, and the client takes it."""
         started = [(status, list(JSON))]
-        assert b"".join(attempt.yield_recorded_parts(started, [body[:3], body[3:]])) == body
+        assert b"".join(attempt.yield_parts_and_record(started, [body[:3], body[3:]])) == body
         self.clock.sleep(took_s)
         attempt.handle_client_end(ClientEnd(None, (int(status[:3]), started[0][1], body), len(body) + 40))
 
@@ -229,7 +229,7 @@ def test_what_a_request_did_is_noted_when_its_answer_begins(
     attempt = trial.ask(method=method, body=b'{"tea": 2}')
     assert attempt.may_still_act == (method == "POST")
     started = [(status, [*JSON, *([("x-lab-EFFECT", said)] if said else [])])]
-    parts = attempt.yield_recorded_parts(started, [b"{", b"}"])
+    parts = attempt.yield_parts_and_record(started, [b"{", b"}"])
     next(parts)
     assert [(each.effect, each.content) for each in trial.of(events.Effect)] == effects
     assert not attempt.may_still_act
@@ -247,7 +247,7 @@ def test_a_trial_has_spent_no_token_and_what_its_run_had_before() -> None:
 
 def test_an_application_that_never_began_did_nothing() -> None:
     trial = Trial()
-    assert list(trial.ask(method="POST").yield_recorded_parts([], [])) == []
+    assert list(trial.ask(method="POST").yield_parts_and_record([], [])) == []
     assert trial.of(events.Effect) == []
 
 
@@ -264,9 +264,9 @@ def test_an_answer_that_is_ready_while_its_service_is_paused_waits_and_meets_the
     )
     assert trial.seam.memory.guard.others() == 1
     trial.clock.sleep(1.0)
-    assert list(other.yield_recorded_parts([("200 OK", [])], [b"a"])) == [b"a"]
+    assert list(other.yield_parts_and_record([("200 OK", [])], [b"a"])) == [b"a"]
     assert trial.clock.now_s == 101.0
-    assert list(ready.yield_recorded_parts([("200 OK", [])], [b"a", b"b"])) == [b"a", b"b"]
+    assert list(ready.yield_parts_and_record([("200 OK", [])], [b"a", b"b"])) == [b"a", b"b"]
     assert trial.clock.now_s == 104.0
     ready.handle_client_end(ClientEnd(None, ANSWER, 50))
     met = trial.of(events.FaultWitnessed)
@@ -343,7 +343,7 @@ def test_a_request_that_keeps_up_a_session_is_answered_and_not_noted() -> None:
         attempt = trial.ask("/mcp", method="POST", body=ping)
         assert isinstance(attempt, UncountedAttempt)
         assert (attempt.may_still_act, attempt.request_label, attempt.reads) == (False, "ping", 0)
-        assert list(attempt.yield_recorded_parts([("200 OK", [])], [b"{}"])) == [b"{}"]
+        assert list(attempt.yield_parts_and_record([("200 OK", [])], [b"{}"])) == [b"{}"]
         assert trial.seam.describe_unanswered() == ["crm has not answered ping"]
         attempt.handle_client_end(ClientEnd(None, ANSWER, 3)) if ends_by == "ended" else trial.seam.end_trial()
         attempt.handle_client_end(ClientEnd(None, ANSWER, 3))
@@ -384,7 +384,7 @@ def test_a_refused_connection_is_the_first_attempt_of_the_next_new_request(fault
     assert not trial.seam.refusals.will_refuse_next_request("crm")
     first = trial.ask("/1")
     started = [("200 OK", list(JSON))]
-    assert list(first.yield_recorded_parts(started, [BODY])) == [BODY]
+    assert list(first.yield_parts_and_record(started, [BODY])) == [BODY]
     assert started[0][1][-1] == ("Connection", "close")  # so that it has to connect for the next
     first.handle_client_end(ClientEnd(None, ANSWER, 50))
     assert trial.seam.refusals.will_refuse_next_request("crm")

@@ -159,5 +159,5 @@ def test_a_stream_of_events_is_held_back_up_to_a_bound(monkeypatch: pytest.Monke
             return b'data: {"method": "notifications/progress"}\n\n' if self.left else None
 
     monkeypatch.setattr(seam, "BODY_MAX", 1000)
-    body, whole = asyncio.run(seam._read_until_request(Chatty()))
+    body, whole = asyncio.run(seam._read_until_server_request(Chatty()))
     assert (1000 < len(body) < 1100, whole) == (True, False)

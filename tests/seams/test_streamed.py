@@ -156,7 +156,7 @@ def test_calls_that_come_in_pieces_are_put_together_by_their_place() -> None:
         heard.feed(b"data: " + json.dumps(chunk).encode() + b"\n\n")
     assert (heard.count, heard.done, heard.heard.model, heard.usage) == (7, False, "m", {"n": 2})
     heard.feed(b"data: [DONE]\n\n")
-    assert heard.heard.text_and_calls == 'Hm. Hm. Hm.  calls charge({"a": 1}), mail()'
+    assert heard.heard.rendered_content == 'Hm. Hm. Hm.  calls charge({"a": 1}), mail()'
     assert (heard.count, heard.done) == (8, True)
 
 

@@ -10,7 +10,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.inject import inject
 from chaoslab.scenarios.exploring import explain_unproven_search
-from chaoslab.search._seen_kinds import classify_seen_kind
+from chaoslab.search._seen_kinds import classify_what_caller_saw
 from chaoslab.search.strategies.singles import adapt_delays_to_timeouts
 from chaoslab.search.variation import Made, Probe, SearchKnowledge, Variation
 from tests.search.search_parts import PROBES, A, B, tried
@@ -65,7 +65,7 @@ def test_every_pair_by_kind_is_tried_on_any_seed(seed: int) -> None:
     }
     names = [function.__name__ for function in READS]
     assert {frozenset(pair) for pair in combinations(names, 2)} <= pairs
-    *_, by_kind = found.map.coverage_by_order
+    *_, by_kind = found.map.coverage_by_fault_count
     assert (by_kind.tried, by_kind.name) == (by_kind.of, "pairs by kind")
     assert by_kind.tried > 100
     assert f"lasting 0 of 188, pairs by kind {by_kind.of} of {by_kind.of}; " in str(found)
@@ -93,7 +93,7 @@ def test_the_default_budget_covers_all_pairs_by_kind_of_ten_calls() -> None:
         return "Paid."
 
     found = lab.explore(ten, "Pay.", tools=[pay], reads=[by_number])
-    orders = {each.name: each for each in found.map.coverage_by_order}
+    orders = {each.name: each for each in found.map.coverage_by_fault_count}
     assert all(each.tried == each.of for each in orders.values())
     assert (orders["pairs by kind"].of or 0) > 2000
 
@@ -122,7 +122,7 @@ def test_the_seconds_of_a_budget_hold_also_while_failures_are_shrunk() -> None:
 def test_the_kind_of_a_fault_is_what_its_caller_sees(fault: str, error: str, kind: str) -> None:
     injection = inject(fault, "a", calls=[1])
     came = replace(tried(Variation((injection,))), made=(Made(A, error), Made(B, "refused")))
-    assert classify_seen_kind(came, injection) == kind
+    assert classify_what_caller_saw(came, injection) == kind
 
 
 def test_trials_whose_faults_nobody_met_prove_nothing() -> None:

@@ -81,12 +81,12 @@ def test_the_map_is_told_in_words_and_as_data() -> None:
         .render_map_text()
         .startswith("the budget of 2 trials was spent: 2 of 8 cells tried")
     )
-    assert [str(each) for each in made.coverage_by_order] == [
+    assert [str(each) for each in made.coverage_by_fault_count] == [
         "single faults 2 of 4",
         "lasting 0 of 4",
         "pairs by kind 0 of 0",
     ]
-    assert made.higher_order_text == "higher orders not tried"
+    assert made.many_faults_text == "higher orders not tried"
     cells = made.to_json_data()["cells"]
     assert [(cell["call"], cell["fault"], cell["outcome"], cell["trial"]) for cell in cells] == [
         ("a 1", "exception", "failed", 4), ("a 1", "rate_limit", "not tried", None),

@@ -11,7 +11,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import RunFinished, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
-from chaoslab.record.steering import FILE, NOTHING, RunSteering, is_lab_run, obey_pause_and_stop, steer_run
+from chaoslab.record.steering import FILE, NOTHING, RunSteering, is_real_time_lab_run, obey_pause_and_stop, steer_run
 from tests.event_parts import run_started
 from tests.ui.parts import read, seen, trials
 
@@ -141,5 +141,6 @@ def test_a_fault_of_the_plan_is_switched_off_and_on_by_its_name(tmp_path: Path) 
 )  # fmt: skip
 def test_a_lab_of_real_time_has_its_settings(world: Any, settings: dict[str, Any], found: bool) -> None:
     assert (
-        is_lab_run(RunStarted(seed=1, settings=settings, plan={}, prompts=1, now=NOW, model="m", world=world)) is found
+        is_real_time_lab_run(RunStarted(seed=1, settings=settings, plan={}, prompts=1, now=NOW, model="m", world=world))
+        is found
     )

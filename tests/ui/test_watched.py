@@ -119,7 +119,7 @@ def test_one_trial_is_told_without_the_others(logs: Path) -> None:
 
 
 def test_a_run_is_read_without_the_lines_of_the_list(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listed_runs, "read_run_line", lambda _: pytest.fail("a page does not wait for the list"))
+    monkeypatch.setattr(listed_runs, "read_run_list_entry", lambda _: pytest.fail("a page does not wait for the list"))
     with closing(RunsReader(logs)) as reader:
         run = reader.get_or_watch_run((logs / "latest").resolve().name)
         while not run.whole:

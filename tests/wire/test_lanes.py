@@ -62,7 +62,7 @@ def test_an_answer_is_waited_for_and_handed_on(tmp_path: Path) -> None:
         row, answer = asyncio.run(door.request_lane(CALL, deadline_s=2.0))
         assert answer == armed
         assert 0.1 < clock.now_s < 0.13
-        door.report_observation(row, Observation(0.31234567, 2.0, "reset", None, 0))
+        door.end_call_with_observation(row, Observation(0.31234567, 2.0, "reset", None, 0))
         (done,) = manager.list_pending_calls(["r1"])
         assert done.observation == {
             "duration_s": 0.312346, "deadline_s": 2.0, "error": "reset", "status": None, "bytes": 0,
@@ -145,17 +145,17 @@ def test_a_call_was_cut_when_the_clean_proxies_are_others_than_those_it_was_sent
         return Health(epoch=3) if clock.now_s > 1 else Health(recovering=True)
 
     with lanes(tmp_path, clock, healthy) as (door, _):
-        assert asyncio.run(door.wait_if_proxies_lost(ManagerAnswer("clear", epoch=2))) is True
+        assert asyncio.run(door.has_lost_proxies(ManagerAnswer("clear", epoch=2))) is True
         assert 1 < clock.now_s < 1.1
         assert probes[:4] == [0.0, 0.05, 0.1, 0.15]  # twenty times a second
-        assert asyncio.run(door.wait_if_proxies_lost(ManagerAnswer("clear", epoch=3))) is False
+        assert asyncio.run(door.has_lost_proxies(ManagerAnswer("clear", epoch=3))) is False
 
 
 def test_clean_proxies_that_do_not_come_back_are_the_end_of_the_lab(tmp_path: Path) -> None:
     clock = Counted()
     with lanes(tmp_path, clock, lambda: Health(recovering=True)) as (door, _):
         with pytest.raises(LabDown, match=f"have not come back in {MENDING_S:g} s"):
-            asyncio.run(door.wait_if_proxies_lost(ManagerAnswer("clear")))
+            asyncio.run(door.has_lost_proxies(ManagerAnswer("clear")))
         assert door.down is not None
 
 
@@ -192,7 +192,7 @@ def test_a_state_that_cannot_be_used_is_the_end_of_the_lab(tmp_path: Path) -> No
         with pytest.raises(LabDown, match="cannot be used: no such table"):
             asyncio.run(door.request_lane(CALL, deadline_s=2.0))
         with pytest.raises(LabDown, match="cannot be used"):
-            door.report_observation(1, Observation(0.1, 2.0))
+            door.end_call_with_observation(1, Observation(0.1, 2.0))
 
 
 def test_a_door_that_is_closed_leads_nowhere(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from chaoslab.base.dice import Dice
 from chaoslab.wire.server.end import AttachedToxic
-from chaoslab.wire.server.proxy import Junction, ProxyConnection, make_worker_timer
+from chaoslab.wire.server.proxy import ProxiedConnections, ProxyConnection, make_worker_timer
 from chaoslab.wire.toxics.noop import Noop
 from tests.told import Story, told_by
 
@@ -42,7 +42,7 @@ class Wire(asyncio.Transport):
         pass
 
 
-class Upstreamless(Junction):
+class Upstreamless(ProxiedConnections):
     """A proxy that nobody listens for, and whose upstream cannot be dialled.
 
     `asked`: how many dials there were at each try.

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.wire.http1 import BODY_MAX, PART_MAX, Unpacker, unpack_body
+from chaoslab.wire.http1 import BODY_MAX, PART_MAX, BodyDecompressor, unpack_body
 from chaoslab.wire.sending import (
     SocketFactory,
     Transport,
@@ -179,10 +179,10 @@ PACKED = gzip.compress(b"words")
 )  # fmt: skip
 def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: str, found: bytes | str) -> None:
     def in_parts() -> bytes:
-        unpacker, whole = Unpacker(codings), b""
+        unpacker, whole = BodyDecompressor(codings), b""
         for begin in range(0, len(body), 1000):
             unpacker.feed(body[begin : begin + 1000])
-            while part := unpacker.unpack_next():
+            while part := unpacker.decompress_next_part():
                 assert len(part) <= PART_MAX
                 whole += part
         if body:

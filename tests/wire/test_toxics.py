@@ -85,7 +85,7 @@ PLAYED: dict[str, tuple[Toxic, float, Script, Script]] = {
 @pytest.mark.parametrize(("toxic", "since", "script", "out"), PLAYED.values(), ids=PLAYED)
 def test_what_leaves_it(toxic: Toxic, since: float, script: Script, out: Script) -> None:
     pipe = live(toxic, since=since)
-    assert (play(pipe, script), pipe.held) == (out, 0)
+    assert (play(pipe, script), pipe.held_bytes) == (out, 0)
 
 
 TAKEN_OUT: dict[str, tuple[Toxic, Script, float, Script, list[bytes | Signal]]] = {
@@ -110,7 +110,7 @@ TAKEN_OUT: dict[str, tuple[Toxic, Script, float, Script, list[bytes | Signal]]] 
 def test_taken_out(toxic: Toxic, script: Script, until: float, out: Script, rest: list[bytes | Signal]) -> None:
     pipe = live(toxic)
     assert play(pipe, script, until=until) == out
-    assert pipe.held == sum(len(each) for each in rest if isinstance(each, bytes))
+    assert pipe.held_bytes == sum(len(each) for each in rest if isinstance(each, bytes))
     assert pipe.release_all_items(until) == [Timed(until, each) for each in rest]
 
 
@@ -150,7 +150,7 @@ def test_the_attributes_are_0_by_default(toxic: Toxic, stated: Toxic) -> None:
 
 
 @pytest.mark.parametrize(
-    ("toxic", "straight", "pause_s"),
+    ("toxic", "straight", "piece_interval_s"),
     [
         (Noop(), True, 0.0),
         (SlowClose(delay=500), True, 0.0),
@@ -168,8 +168,10 @@ def test_the_attributes_are_0_by_default(toxic: Toxic, stated: Toxic) -> None:
         (Slicer(average_size=1, delay=250_000), False, 0.25),
     ],
 )
-def test_data_need_not_go_through_what_does_nothing_to_it(toxic: Toxic, *, straight: bool, pause_s: float) -> None:
-    assert (live(toxic).straight, live(toxic).pause_s) == (straight, pause_s)
+def test_data_need_not_go_through_what_does_nothing_to_it(
+    toxic: Toxic, *, straight: bool, piece_interval_s: float
+) -> None:
+    assert (live(toxic).straight, live(toxic).piece_interval_s) == (straight, piece_interval_s)
 
 
 # How toxics are found.
@@ -267,7 +269,7 @@ def test_a_longer_latency_counts_from_the_arrival_of_what_is_waiting() -> None:
 
 
 def test_as_much_fits_in_as_in_toxiproxys_1024_chunks() -> None:
-    assert live(Latency(latency=1)).room_bytes == 1024 * CHUNK_BYTES
+    assert live(Latency(latency=1)).capacity_bytes == 1024 * CHUNK_BYTES
 
 
 def test_chunks_that_queue_up_share_draws_until_a_gap_of_two_steps() -> None:
@@ -404,4 +406,4 @@ def test_it_hears_what_arrives_late_by_another_toxic_however_seldom_it_is_polled
 def test_it_never_closes_by_default_and_keeps_nothing() -> None:
     pipe = live(Timeout())
     pipe.feed(Timed(0.0, b"a"))
-    assert (pipe.held, pipe.held_piece_count, pipe.pause_s, pipe.find_next_due()) == (0, 0, 0.0, None)
+    assert (pipe.held_bytes, pipe.held_piece_count, pipe.piece_interval_s, pipe.find_next_due()) == (0, 0, 0.0, None)

@@ -59,7 +59,7 @@ def test_every_byte_arrives_once_in_order_and_time_never_falls(steps: list[Step]
         elif key in chain.keys:
             chain.remove(key, now)
         arrived = sum(len(timed.item) for timed in out if isinstance(timed.item, bytes))
-        assert chain.held == sent - arrived
+        assert chain.held_bytes == sent - arrived
     chain.feed(Timed(now, Signal.END))
     out += chain.release_all_items(now)
     assert b"".join(timed.item for timed in out if isinstance(timed.item, bytes)) == data[:sent]

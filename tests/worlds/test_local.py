@@ -208,7 +208,7 @@ def test_an_agent_that_is_told_and_does_not_end_is_no_agent_that_has_done_its_wo
     monkeypatch.setattr(local, "TOLD_S", 0.01)
     with subprocess.Popen(["sleep", "600"], stdin=subprocess.PIPE) as agent:
         try:
-            code = local._end_agent(agent, "the manager has ended in mid-run")
+            code = local._end_agent_as_lab_down(agent, "the manager has ended in mid-run")
         finally:
             agent.kill()
     assert (code, capfd.readouterr().err) == (3, "the lab is down: the manager has ended in mid-run\n")

@@ -120,14 +120,14 @@ class FinishedTrial:
             entry for entry in find_recorded_effects(self.history, self.trial) if fnmatchcase(entry[1].effect, effect)
         ]
 
-    def list_numbered_starts(self, tool: str = "*") -> list[tuple[Record, events.CallStarted, int]]:
+    def list_starts_with_attempt_number(self, tool: str = "*") -> list[tuple[Record, events.CallStarted, int]]:
         """The attempts of `started` without those that were given up, each with its number among the others at its
         request."""
         return [(record, event, n) for record, event in self.started(tool) if (n := self._number_attempt(event))]
 
-    def list_numbered_ends(self, tool: str = "*") -> list[tuple[Record, events.CallFinished, int]]:
+    def list_ends_with_attempt_number(self, tool: str = "*") -> list[tuple[Record, events.CallFinished, int]]:
         """The ends of `finished` without those that were given up, which neither failed nor succeeded, each with the
-        number of its attempt as in `list_numbered_starts`."""
+        number of its attempt as in `list_starts_with_attempt_number`."""
         return [(record, event, n) for record, event in self.finished(tool) if (n := self._number_attempt(event))]
 
     def _number_attempt(self, event: events.CallStarted | events.CallFinished) -> int:

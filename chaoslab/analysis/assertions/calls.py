@@ -113,7 +113,7 @@ class MaxRetries(Assertion):
     example = "{retries: 2}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        for record, event, number in trial.list_numbered_starts(self.tool):
+        for record, event, number in trial.list_starts_with_attempt_number(self.tool):
             if number > self.retries + 1:
                 message = f"{event.tool} {event.request} was tried again {number - 1} times"
                 return Miss.from_records(f"{message}, at most {self.retries} were allowed", record)
@@ -129,7 +129,7 @@ class Retried(Assertion):
     example = "{tool: search}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        ended = trial.list_numbered_ends(self.tool)
+        ended = trial.list_ends_with_attempt_number(self.tool)
         failed = {(e.target, e.request): (record, e.attempt) for record, e, n in ended if not e.ok and n == 1}
         if not failed:
             return Miss(f"{describe_no_call(self.tool)} failed, so there was nothing to try again")
@@ -156,9 +156,9 @@ class BackedOff(Assertion):
     example = "{least_s: 0.5, factor: 1.5}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        ends = {(e.target, e.request, n): record for record, e, n in trial.list_numbered_ends(self.tool)}
+        ends = {(e.target, e.request, n): record for record, e, n in trial.list_ends_with_attempt_number(self.tool)}
         waits: dict[tuple[str, int], float] = {}
-        retries = [(record, e, n) for record, e, n in trial.list_numbered_starts(self.tool) if n > 1]
+        retries = [(record, e, n) for record, e, n in trial.list_starts_with_attempt_number(self.tool) if n > 1]
         if not retries:
             return Miss(f"{describe_no_call(self.tool)} was tried again, so nothing could wait")
         for record, event, number in retries:
@@ -190,7 +190,7 @@ class Slo(Assertion):
     example = "{share: 0.9, within_s: 2, tool: search}"
 
     def check(self, trial: FinishedTrial) -> Miss | None:
-        ended = trial.list_numbered_ends(self.tool)
+        ended = trial.list_ends_with_attempt_number(self.tool)
         if not ended:
             return Miss(f"there was {describe_no_call(self.tool)}")
         bad_records = [record for record, event, _ in ended if not self.is_good_call(event)]

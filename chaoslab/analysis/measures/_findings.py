@@ -173,7 +173,9 @@ class Findings:
             if record.trial is not None and left_out.met:
                 self.add_met_faults(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
         trial_verdicts = judge_all_trials(history)
-        self.verdicts |= {trial: self.limit_verdict_lines(verdict) for trial, verdict in trial_verdicts.items()}
+        self.verdicts |= {
+            trial: self.strip_evidence_lines_past_limit(verdict) for trial, verdict in trial_verdicts.items()
+        }
         self.rows.add_history(history, {trial: verdict.outcome.value for trial, verdict in trial_verdicts.items()})
         for measure in self._alone:
             measure.add_history(history)
@@ -183,19 +185,19 @@ class Findings:
         faults_met = self.met.get(trial, frozenset()) | faults
         self.met[intern(trial)] = self._alike.setdefault(faults_met, faults_met)
 
-    def limit_verdict_lines(self, verdict: Verdict) -> Verdict:
+    def strip_evidence_lines_past_limit(self, verdict: Verdict) -> Verdict:
         """The verdict, without the lines that show it where there are too many: equal ones are kept once then."""
-        if verdict.evidence and self.is_line_limit_reached:
+        if verdict.evidence and self.is_verdict_line_limit_reached:
             verdict = replace(verdict, evidence=tuple(replace(finding, lines=()) for finding in verdict.evidence))
         return self._told.setdefault(verdict, verdict)
 
     @property
-    def is_line_limit_reached(self) -> bool:
+    def is_verdict_line_limit_reached(self) -> bool:
         """True if the lines that show a further verdict are not kept."""
         return len(self._told) >= SHOWN_MAX
 
     @property
-    def damaged_trials(self) -> set[str]:
+    def trials_with_uninjected_damage(self) -> set[str]:
         """The trials that were hit by what nobody injected."""
         dead_trials = {
             incident.trial for incident in self.recovery.measure.list_incidents() if incident.beside_dead_service

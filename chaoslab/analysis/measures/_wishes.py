@@ -34,7 +34,7 @@ class _Request:
         return self.began < second.ended and second.began < self.ended
 
     @property
-    def is_fully_logged(self) -> bool:
+    def has_fully_logged_arguments(self) -> bool:
         """True if the log has all that was wanted. Of a model's conversation it has only the number of messages."""
         arguments = self.asked.arguments if self.asked is not None else None
         return not (
@@ -72,7 +72,7 @@ class EqualRequestFinder:
             if other_request is request:
                 continue
             if request.overlaps(other_request):
-                is_granted = request.is_fully_logged and not self._has_effect_between(
+                is_granted = request.has_fully_logged_arguments and not self._has_effect_between(
                     target_key, call.tool, min(request.began, other_request.began), moment
                 )
             else:

@@ -55,7 +55,7 @@ class Costs:
     """By fault, the trials of its row that have no match at all; by "" those of the shared row."""
 
 
-def compute_costs(trials: TrialTable) -> Costs | None:
+def compute_fault_costs(trials: TrialTable) -> Costs | None:
     """The cost of each fault over these trials. None if none of them met a fault."""
     if not any(trial.met for trial in trials.rows):
         return None

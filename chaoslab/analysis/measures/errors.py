@@ -22,7 +22,7 @@ class Abilities:
         self.may_succeed, self.may_fail = cache(traits.can_attempt_succeed), cache(traits.can_cause_error)
 
 
-def find_failures(history: History, abilities: Abilities | None = None) -> Iterator[tuple[Place, str, str]]:
+def find_failures_with_causes(history: History, abilities: Abilities | None = None) -> Iterator[tuple[Place, str, str]]:
     """Each failed attempt that was not given up, with its kind and its cause. `abilities`: kept for several
     histories of one run."""
     abilities = abilities or Abilities()

@@ -90,14 +90,14 @@ class IdleInjections:
         return f"'{name}' hit nothing: held back by {limit_text}"
 
 
-def describe_idle_in_trial(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
+def describe_trial_idle_injections(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
     """A line for each injection that hit or changed nothing in this trial, though its targets were called."""
     idle_injections = IdleInjections()
     idle_injections.add_trial(history, injections)
     return tuple(idle_injections.describe_idle_injections(called=True))
 
 
-def describe_idle_in_run(history: History) -> tuple[str, ...]:
+def describe_run_idle_injections(history: History) -> tuple[str, ...]:
     """A line for each injection of the run's plan that hit or changed nothing in any of its trials, though it had to
     hit: dice may spare all. None if the plan is not known, or not all stories are there."""
     if events.StoryLeftOut in history.event_kinds:

@@ -85,7 +85,7 @@ class AttemptDurations:
             if has_left or is_faulted:
                 alike[end.target, is_faulted, has_left].append(end.duration_s)
             if end.ok and has_left and not is_faulted:
-                self._record_if_late(end)
+                self._record_if_unusually_slow(end)
             if end.first_byte_s is not None:
                 self.first_byte.add_values([end.first_byte_s])
                 self.last_byte.add_values([] if end.last_byte_s is None else [end.last_byte_s])
@@ -95,7 +95,7 @@ class AttemptDurations:
                 durations_s
             )
 
-    def _record_if_late(self, end: CallFinished) -> None:
+    def _record_if_unusually_slow(self, end: CallFinished) -> None:
         if (bound_s := self._late_from_s.get(end.target)) is not None:
             if end.duration_s > bound_s:
                 self.late_s[end.target].append(end.duration_s)
@@ -131,7 +131,7 @@ def summarize_streams(attempts: AttemptDurations) -> StreamTimes | None:
     return StreamTimes(first, last) if first is not None and last is not None else None
 
 
-class LateAttempts(NamedTuple):
+class UnusuallySlowAttempts(NamedTuple):
     """The attempts at a target that met no fault, ended well and took far longer than its first ones."""
 
     target: str
@@ -151,9 +151,9 @@ class LateAttempts(NamedTuple):
         )
 
 
-def find_late_attempts(attempts: AttemptDurations) -> list[LateAttempts]:
+def find_unusually_slow_attempts(attempts: AttemptDurations) -> list[UnusuallySlowAttempts]:
     """Those of each target that has any, by name."""
     return [
-        LateAttempts(target, len(late_s), max(late_s), median(attempts.first_s[target]))
+        UnusuallySlowAttempts(target, len(late_s), max(late_s), median(attempts.first_s[target]))
         for target, late_s in sorted(attempts.late_s.items())
     ]

@@ -11,7 +11,7 @@ from chaoslab.analysis.measures._amplification import Amplification
 from chaoslab.analysis.measures._calls import CallCount, Passed, Spent, Throughput
 from chaoslab.analysis.measures._findings import Findings
 from chaoslab.analysis.measures._grounds import Success, VerdictBasisCounts, count_verdict_bases, summarize_success
-from chaoslab.analysis.measures.cost import Costs, compute_costs
+from chaoslab.analysis.measures.cost import Costs, compute_fault_costs
 from chaoslab.analysis.measures.faults import (
     Disturbance,
     FaultCount,
@@ -196,7 +196,7 @@ class RunReport:
             uninjected=findings.uninjected.compute_guarded_result(lambda measure: measure.list_failures()),
             damage=findings.uninjected.compute_guarded_result(lambda measure: measure.damage),
             impacts=rows.compute_guarded_result(
-                lambda trials: compute_impacts(trials, standings, damaged=findings.damaged_trials)
+                lambda trials: compute_impacts(trials, standings, damaged=findings.trials_with_uninjected_damage)
             ),
             recovery=recovery,
             calls=findings.calls.compute_guarded_result(lambda measure: measure),
@@ -212,5 +212,5 @@ class RunReport:
             reliability=rows.compute_guarded_result(
                 lambda trials: compute_reliability(trials, standings) if judgeable or rulings else None
             ),
-            costs=rows.compute_guarded_result(compute_costs),
+            costs=rows.compute_guarded_result(compute_fault_costs),
         )

@@ -9,7 +9,7 @@ from chaoslab.core import events
 from chaoslab.record.history import History
 
 
-def add_death_reasons(verdict: Verdict, seen: TrialEvents, history: History) -> Verdict:
+def add_agent_death_reasons(verdict: Verdict, seen: TrialEvents, history: History) -> Verdict:
     """The verdict with the deaths of its trial in its reason."""
     deaths = seen.find_events(events.AgentDied)
     if not deaths:

@@ -15,7 +15,7 @@ SHOWN_MAX = 3
 """The most data of another session that a reason shows."""
 
 
-def add_user_event_reasons(verdict: Verdict, seen: TrialEvents) -> Verdict:
+def add_reasons_from_user_actions(verdict: Verdict, seen: TrialEvents) -> Verdict:
     """The verdict with what its user did in its reason. An answer that shows another session's data is wrong."""
     reasons = []
     if repeats := len(seen.find_events(events.EventRepeated)):

@@ -128,7 +128,7 @@ class _CallEnds:
         return False
 
 
-def find_unreached_fault(trial_events: TrialEvents) -> Finding | None:
+def find_fault_of_unreached_request(trial_events: TrialEvents) -> Finding | None:
     """A fault for a numbered request that never came up, or was held back."""
     holds = {
         (event.injection, event.target, event.request): event.limit

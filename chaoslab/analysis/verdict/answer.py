@@ -146,7 +146,7 @@ class AnsweredTrial:
         return state is not None and state[1].before != state[1].after
 
     @cached_property
-    def twin_flags_by_path(self) -> Mapping[str, bool]:
+    def twin_flags_kept_by_path(self) -> Mapping[str, bool]:
         """True for each flag of a structured answer that is as in the twin's, where it is true, and False for each that
         is false or nothing instead; by its path."""
         twin, actual = parse_json_structure(self.started.twin or ""), parse_json_structure(self.answer)
@@ -260,12 +260,12 @@ def _classify_incomplete_trial(trial: AnsweredTrial) -> AnswerSense | None:
     if likeness is not None and likeness.likeness is Likeness.SAME:
         text = "the answer does not say so: it is its twin's"
         return _make_answer_sense(trial, Said.PASSES_OVER, Basis.SAME, text)
-    if not trial.twin_flags_by_path:
+    if not trial.twin_flags_kept_by_path:
         return None
     names = [fold_text(str(wish.get("effect"))) for wish in trial.missing_effects]
     named_flags = {
         path: is_kept
-        for path, is_kept in trial.twin_flags_by_path.items()
+        for path, is_kept in trial.twin_flags_kept_by_path.items()
         if any(_is_flag_for_effect(path, name) for name in names)
     }
     if named_flags and all(named_flags.values()) and not _may_differ_by_admission(trial, names):
@@ -273,7 +273,7 @@ def _classify_incomplete_trial(trial: AnsweredTrial) -> AnswerSense | None:
             trial, Said.PASSES_OVER, Basis.VALUES, f"the answer does not say so: its {min(named_flags)} is true"
         )
     telling_flags = named_flags or {
-        path: is_kept for path, is_kept in trial.twin_flags_by_path.items() if _split_words(path)[-1] in _SUCCESS
+        path: is_kept for path, is_kept in trial.twin_flags_kept_by_path.items() if _split_words(path)[-1] in _SUCCESS
     }
     if (
         telling_flags

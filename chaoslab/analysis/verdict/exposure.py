@@ -52,7 +52,7 @@ class FaultExposure:
         return f"faults were held back in {self.held.total()} of {self.planned} trials: {reasons}"[:REASON_MAX]
 
 
-def find_stopping_limit(limits: Iterable[str]) -> str:
+def find_limit_ending_all_faults(limits: Iterable[str]) -> str:
     """The first of the limits that held faults back which ends all faults, such as a lever that was pulled; empty if
     there is none. One that thins faults out, such as a share, is part of the plan."""
     return next((limit for limit in limits if ends_all_faults(limit)), "")
@@ -75,5 +75,5 @@ def compute_exposure(history: History) -> FaultExposure:
     for record, event in history.find_events(FaultHeldBack):
         limits_by_trial.setdefault(record.trial or event.at.trial, []).append(event.limit)
     for trial in history.trials:
-        exposure.add_trial(met=trial in faulted, held=find_stopping_limit(limits_by_trial.get(trial, ())))
+        exposure.add_trial(met=trial in faulted, held=find_limit_ending_all_faults(limits_by_trial.get(trial, ())))
     return exposure

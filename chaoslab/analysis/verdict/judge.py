@@ -9,9 +9,9 @@ from datetime import timedelta
 from functools import lru_cache
 
 from chaoslab.analysis.verdict import _end_state, _spoilt, ledger
-from chaoslab.analysis.verdict._deaths import add_death_reasons
+from chaoslab.analysis.verdict._deaths import add_agent_death_reasons
 from chaoslab.analysis.verdict._repeated_request import find_repeated_requests
-from chaoslab.analysis.verdict._repeats import add_user_event_reasons
+from chaoslab.analysis.verdict._repeats import add_reasons_from_user_actions
 from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, classify_answer
 from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
@@ -69,8 +69,8 @@ def judge_all_trials(history: History) -> dict[str, Verdict]:
 
 def _judge_guarded(trial_events: TrialEvents, history: History) -> Verdict:
     return run_guarded(
-        lambda: add_user_event_reasons(
-            add_death_reasons(_judge_by_call_orders(trial_events, history), trial_events, history), trial_events
+        lambda: add_reasons_from_user_actions(
+            add_agent_death_reasons(_judge_by_call_orders(trial_events, history), trial_events, history), trial_events
         ),
         lambda reason: Verdict(Outcome.UNKNOWN, f"it could not be judged ({reason})", broken=True),
     )
@@ -144,7 +144,7 @@ def _judge_by_evidence(trial_events: TrialEvents, history: History) -> Verdict:
     if (
         invalid_finding := None
         if is_hung
-        else _spoilt.find_unmet_armed_fault(trial_events) or _spoilt.find_unreached_fault(trial_events)
+        else _spoilt.find_unmet_armed_fault(trial_events) or _spoilt.find_fault_of_unreached_request(trial_events)
     ):
         return _make_no_answer_verdict(Outcome.INVALID, world, harm, lost, invalid_finding)
     # "null" is the None of an agent that returned nothing, unless its twin did so too.

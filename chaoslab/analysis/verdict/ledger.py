@@ -274,7 +274,7 @@ def compare_effects(
                     _make_duplicate_finding(text_of_effect, pairing.count_equal_expected(wish), repeats[wish])
                 )
         elif (near_wish := near_wishes.take_nearest_expected(effect)) is not None:
-            part = _describe_missing_lines(wishes[near_wish], effect)
+            part = _describe_missing_diff_lines(wishes[near_wish], effect)
             text = f"{text_of_effect}, but {_describe_difference(rules, wishes[near_wish], effect)}"
             kind = FindingKind.LOST if part else FindingKind.ALTERED
             excess.append(Finding(kind, f"missing: {part} of {text_of_effect}" if part else text, (lines[number],)))
@@ -380,7 +380,7 @@ def _describe_difference(rules: EffectRules, wish: Mapping[str, Any], effect: Ef
     return f"its {key} is {_quote_value(effect.content.get(key))} instead of {_quote_value(wish.get(key))}"
 
 
-def _describe_missing_lines(wish: Mapping[str, Any], effect: Effect) -> str:
+def _describe_missing_diff_lines(wish: Mapping[str, Any], effect: Effect) -> str:
     """The lines of a file's diff that an effect lacks, in words, if it has no other lines than those of the stated one;
     else empty: something else was done."""
     wished_lines, effect_lines = (

@@ -81,7 +81,7 @@ class TwinTrial:
         return find_end_state(self.history)
 
     @property
-    def reference_trial(self) -> TwinTrial:
+    def trial_with_right_effects(self) -> TwinTrial:
         """The trial whose effects and end state are the right ones: what is asked twice and is one event is done
         once."""
         return self if self.result.once is None else TwinTrial(self.result.once)
@@ -122,8 +122,8 @@ def run_baseline(case: C, alone: SequentialExecutor) -> tuple[AgentResult, C]:
     twin_case = remove_faults(case)
     twins = [TwinTrial(trial) for trial in alone.map(twin_case, [TrialSpec(0)] * times)]
     first, second = twins[0], twins[-1]
-    if (once_case := make_case_without_repeats(twin_case)) is not None:
-        attach_unrepeated_result(first.result, *alone.map(once_case, [TrialSpec(0)]))
+    if (once_case := make_case_with_equal_turns_once(twin_case)) is not None:
+        attach_equal_turns_once_result(first.result, *alone.map(once_case, [TrialSpec(0)]))
     case = replace(case, called=first.result.called)
     if not case.options.anyway and (reason := explain_no_baseline(first, case)):
         # One that draws no chance of its own would only do the same again.
@@ -160,20 +160,20 @@ def remove_faults(case: C) -> C:
     words = next((say for say in said if say), None) if not isinstance(case.prompt, Conversation) else None
     return replace(
         case,
-        plan=Plan(case.plan.seed, _list_repeat_injections(case.plan) if case.options.wishes > 1 else ()),
+        plan=Plan(case.plan.seed, _list_event_twice_injections(case.plan) if case.options.wishes > 1 else ()),
         options=replace(case.options, order="asked"),
         own_twins=None,
         prompt=words or case.prompt,
     )
 
 
-def _list_repeat_injections(plan: Plan) -> tuple[Injection, ...]:
+def _list_event_twice_injections(plan: Plan) -> tuple[Injection, ...]:
     """The injections of the plan that repeat an event, each of which comes after the answer to the first."""
     again = (Choice("event_twice"),)
     return tuple(replace(i, choices=again) for i in plan.injections if i.choices[0].fault == "event_twice")
 
 
-def make_case_without_repeats(case: C) -> C | None:
+def make_case_with_equal_turns_once(case: C) -> C | None:
     """The same trials, with equal turns asked once; None if there are none."""
     if not isinstance(case.prompt, Conversation):
         return None
@@ -181,7 +181,7 @@ def make_case_without_repeats(case: C) -> C | None:
     return None if prompt is case.prompt else replace(case, prompt=prompt)
 
 
-def attach_unrepeated_result(result: AgentResult, once: AgentResult) -> None:
+def attach_equal_turns_once_result(result: AgentResult, once: AgentResult) -> None:
     """Keeps the trial that was asked once with the one that was asked all, if both do the same kinds of things. Equal
     words that do something else the second time, as a second "Yes." does, are no event that came twice."""
     kinds = [{effect["effect"] for effect in TwinTrial(trial).effects} for trial in (result, once)]
@@ -206,7 +206,7 @@ def _fill_case_from_twin(case: C, twin: TwinTrial, second: TwinTrial) -> C:
     if twin.answer_text is None:
         reason = f"it fails without faults too ({twin.failure_reason})"
         return replace(case, incomparable=f"nothing to compare with, since {reason}", notes=(_NO_TWIN.format(reason),))
-    effects = None if "effects" in case.unlike else twin.reference_trial.effects
+    effects = None if "effects" in case.unlike else twin.trial_with_right_effects.effects
     answer = None if "answer" in case.unlike else twin.answer_text
     legible, same_state = is_readable_answer(twin.answer), "state" not in case.unlike
     reason = next(iter(case.unlike.values()), "")
@@ -255,7 +255,7 @@ def _fill_case_from_twin(case: C, twin: TwinTrial, second: TwinTrial) -> C:
         stated=facts_stated or effects_stated or answer is not None or effects is not None,
         notes=notes,
         twin_says=next((event.says for _, event in twin.history.find_events(events.AnswerRead)), None),
-        right_state=twin.reference_trial.end_state if same_state else None,
+        right_state=twin.trial_with_right_effects.end_state if same_state else None,
         of_one_event=twin.result.once is not None,
     )
 

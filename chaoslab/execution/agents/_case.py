@@ -250,7 +250,7 @@ class AgentCase:
         """The same run with these injections switched off."""
         return replace(self, plan=self.plan.with_injections_off(off)) if off else self
 
-    def get_spec_name(self, spec: TrialSpec) -> str:
+    def get_work_item_name(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""
         return make_nth_trial_id(self.name, spec.number, 1).key
 

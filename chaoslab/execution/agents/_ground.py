@@ -100,7 +100,9 @@ def find_lost_reads(reads: Sequence[TwinRead], history: History) -> dict[TwinRea
         read: False for read in missing
         if not tried_keys[read.key] and read.key[:2] in tools and (read.key[:2], read.reply) not in had
     }  # fmt: skip
-    return {read: again for read, again in lost_reads.items() if not _is_read_replaced(read, other_values)}
+    return {
+        read: again for read, again in lost_reads.items() if not _is_read_found_in_other_replies(read, other_values)
+    }
 
 
 def _has_lost_right_values(right: str, changed: str) -> bool:
@@ -110,7 +112,7 @@ def _has_lost_right_values(right: str, changed: str) -> bool:
     return not {token for text in texts for token in tokenize(text)} <= set(tokenize(changed))
 
 
-def _is_read_replaced(read: TwinRead, other_values: Sequence[set[str]]) -> bool:
+def _is_read_found_in_other_replies(read: TwinRead, other_values: Sequence[set[str]]) -> bool:
     """True if the reply of another call has all values of a read."""
     values = set(tokenize(read.reply))
     return any(has_digit(value) and value not in ("#0", "#1") for value in values) and any(

@@ -95,7 +95,7 @@ def _run_trial(
     states = _TrialStates(case.options.state, seam, services)
     if (order_option := case.options.order) != "asked":
         order = order_option if isinstance(order_option, Mapping) else Dice(case.plan.seed, book.key, "order")
-        seam.turns = services.turns = place.build_call_turns(
+        seam.turns = services.turns = place.build_call_turns_if_virtual(
             order, lambda calls: book.note_event(events.CallsOrdered(calls=list(calls)))
         )
     else:
@@ -106,7 +106,7 @@ def _run_trial(
     for name in case.models:
         if isinstance(app := case.services.get(name), ModelApp):
             app.begin_trial(name, book.key, model_warnings.append)
-    seam.pace, seam.left = place.grant_call_allowance, 0
+    seam.pace, seam.left = place.check_limits_and_grant_calls, 0
     # Its process was ended, and what the trial did there is lost: it is written down here without being run.
     if spec.stopped:
         result.hung = spec.stopped
@@ -130,7 +130,7 @@ def _run_trial(
     if result.hung:
         result.answer = result.error = None
     result.called = book.list_called_functions() | services.asked_of
-    result.drew = None if spec.stopped else place.has_drawn_chance
+    result.drew = None if spec.stopped else place.has_program_drawn_chance
     result.run_spent_usd = services.spent.cost_usd
     result.warnings += tuple(dict.fromkeys(model_warnings))
     result.warnings += tuple(place.warnings)
@@ -174,7 +174,13 @@ def _ask_agent(
 
     # It is given a function, so that `kill` need not know it: the two would keep the trial in a circle.
     user = TrialUser(
-        book, ask, talk, prompt, place.interrupt_program, lambda: start, lambda call: kill_agent(call, between=True)
+        book,
+        ask,
+        talk,
+        prompt,
+        place.interrupt_program_if_possible,
+        lambda: start,
+        lambda call: kill_agent(call, between=True),
     )
     ready.functions.memory.user = user.perform_user_act
 
@@ -271,7 +277,7 @@ def _ask_agent(
         ready.services.end_trial()
         # Only now that the seams have let go: the calls by which the state is read are not the agent's.
         if case.options.state is not None:
-            place.run_outside_trial(states.read_state_after)
+            place.run_without_trial_time(states.read_state_after)
         if any(
             book.find_noted_events(events.AgentDied)
         ):  # its `finally` blocks run when its threads are ended, and must do nothing

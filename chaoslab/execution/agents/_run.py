@@ -17,9 +17,9 @@ from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution._place import RealTimePlace, TrialPlace
 from chaoslab.execution.agents._baseline import (
     TwinTrial,
-    attach_unrepeated_result,
+    attach_equal_turns_once_result,
     fill_case_from_own_twin,
-    make_case_without_repeats,
+    make_case_with_equal_turns_once,
     remove_faults,
 )
 from chaoslab.execution.agents._calling import AgentStart, Ask, make_announcing_agent
@@ -43,7 +43,7 @@ from chaoslab.model.app import ModelApp
 from chaoslab.model.prices import compute_cost_usd
 from chaoslab.model.script import Scripted
 from chaoslab.seams import adapters
-from chaoslab.seams.adapters.mcp import list_read_tool_names
+from chaoslab.seams.adapters.mcp import list_read_only_mcp_names
 from chaoslab.seams.functions import code_swap, native_errors
 from chaoslab.seams.functions.mitigations import KINDS
 from chaoslab.seams.functions.references import References
@@ -103,7 +103,7 @@ class AgentSpec(AgentCase):
 
                     for route in self.upstreams.values():
                         ensure_reachable(route)
-                twin_case, twin = twins.pair_trial(spec)
+                twin_case, twin = twins.find_or_run_own_twin(spec)
                 case = twin_case.with_injections_off(spec.off)
                 ready.functions.plan = case.plan
                 if case.plan is not ready.services.plan:
@@ -119,14 +119,14 @@ class AgentSpec(AgentCase):
                 yield run_in_process
                 return
             twins.do = make_child_runner(
-                twins.do, self.get_spec_name, self.real_time_limit_s, memory_mb=self.options.memory_mb
+                twins.do, self.get_work_item_name, self.real_time_limit_s, memory_mb=self.options.memory_mb
             )
             run_in_child = make_child_runner(
-                run_in_process, self.get_spec_name, self.real_time_limit_s, memory_mb=self.options.memory_mb
+                run_in_process, self.get_work_item_name, self.real_time_limit_s, memory_mb=self.options.memory_mb
             )
 
             def run_isolated(spec: TrialSpec) -> AgentResult:
-                twins.pair_trial(spec)  # the trial's own process finds it
+                twins.find_or_run_own_twin(spec)  # the trial's own process finds it
                 return run_in_child(spec)
 
             yield run_isolated
@@ -148,7 +148,7 @@ class AgentSpec(AgentCase):
             grounds, orders = LostReadFinder(twins.run_with_injections), CallReordering(twins.run_with_injections)
 
             def run_in_shared_setup(drawn: DrawnPlan, spec: TrialSpec) -> AgentResult:
-                twin_case, twin = twins.pair_trial(spec)
+                twin_case, twin = twins.find_or_run_own_twin(spec)
                 case = twin_case.with_drawn_plan(drawn).with_injections_off(spec.off)
                 ready.functions.plan = case.plan
                 setup = ready
@@ -188,7 +188,7 @@ class AgentSpec(AgentCase):
 
     def _make_service_seam(self, plan: Plan) -> ServiceSeam:
         models = {name: _make_model_host(self.services.get(name)) for name in self.models}
-        reads = list_read_tool_names(map(unwrap_tool, self.reads))
+        reads = list_read_only_mcp_names(map(unwrap_tool, self.reads))
         seam = ServiceSeam(
             plan, timeout_s=self.options.timeout_s, models=models, price=compute_cost_usd, mcp_reads=reads
         )
@@ -366,7 +366,7 @@ class _TwinRunner:
         self.do: Callable[[TrialSpec], AgentResult] = self._run_without_faults
         """Runs the trial with that number without faults."""
 
-    def pair_trial(self, spec: TrialSpec) -> tuple[AgentSpec, AgentResult | None]:
+    def find_or_run_own_twin(self, spec: TrialSpec) -> tuple[AgentSpec, AgentResult | None]:
         """The case of a trial beside its twin, and the twin if it is its own."""
         uncompared = self._case.own_twins
         if uncompared is None or not spec.number or spec.stopped:  # the first trial's twin is known
@@ -382,8 +382,8 @@ class _TwinRunner:
         assert self._case.own_twins is not None
         calm_case = remove_faults(self._case.own_twins)
         result = self._run_case(calm_case, spec)
-        if (once_case := make_case_without_repeats(calm_case)) is not None:
-            attach_unrepeated_result(result, self._run_case(once_case, spec))
+        if (once_case := make_case_with_equal_turns_once(calm_case)) is not None:
+            attach_equal_turns_once_result(result, self._run_case(once_case, spec))
         return result
 
     def run_with_injections(self, number: int, injections: Sequence[Injection]) -> AgentResult:

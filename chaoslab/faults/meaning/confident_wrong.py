@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_requested_places, pick_at_share
+from chaoslab.core.changed_reply import ChangedReply, find_informative_paths, pick_at_share
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.untrue import make_untrue_value
 
@@ -28,14 +28,14 @@ class ConfidentWrong(ChangedReply):
     source = "https://github.com/microsoft/BotBuilder-CognitiveServices/issues/107"
 
     def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
-        candidates = find_requested_places(value, call)
+        candidates = find_informative_paths(value, call)
         if not candidates:
             return value
         path = pick_at_share(candidates, self.point)
         lie = make_untrue_value(json_values.get_at(value, path), self.severity, Dice("confident_wrong", self.point))
         changed = json_values.replace_at(value, path, lie)
         holder_path = next(
-            (path[:n] for n in range(len(path), -1, -1) if type(_get_ancestor(changed, path, n)) is dict), None
+            (path[:n] for n in range(len(path), -1, -1) if type(_get_value_at_depth(changed, path, n)) is dict), None
         )
         if holder_path is not None:
             true_value = json_values.get_at(changed, holder_path)
@@ -47,7 +47,7 @@ class ConfidentWrong(ChangedReply):
         return changed
 
 
-def _get_ancestor(value: Any, path: json_values.Place, depth: int) -> Any:
+def _get_value_at_depth(value: Any, path: json_values.Place, depth: int) -> Any:
     return json_values.get_at(value, path[:depth])
 
 

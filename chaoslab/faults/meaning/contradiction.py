@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_requested_places, pick_at_share
+from chaoslab.core.changed_reply import ChangedReply, find_informative_paths, pick_at_share
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import classify_value, is_epoch, make_untrue_value, shift_moment
@@ -105,7 +105,7 @@ class Contradiction(ChangedReply):
             yield from (self._make_lie(value, path) for path in flags)
 
     def _add_contradiction(self, value: Any, call: Call) -> Any:
-        candidates = find_requested_places(value, call)
+        candidates = find_informative_paths(value, call)
         if not candidates:
             return value
         path, lie = self._make_lie(value, pick_at_share(candidates, self.point))

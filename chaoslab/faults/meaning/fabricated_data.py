@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_requested_places, pick_at_share
+from chaoslab.core.changed_reply import ChangedReply, find_informative_paths, pick_at_share
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import make_untrue_value
@@ -36,7 +36,7 @@ class FabricatedData(ChangedReply):
             return self._add_fake_record(value, pick_at_share(lists, self.point), dice)
         if self.how == "added":
             return value
-        for path in find_requested_places(value, call):
+        for path in find_informative_paths(value, call):
             value = self._falsify_value_at(value, path, dice)
         return value
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_requested_places
+from chaoslab.core.changed_reply import ChangedReply, find_informative_paths
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.untrue import classify_value, make_untrue_value, shift_date, shift_moment
 
@@ -32,7 +32,7 @@ class OutdatedInfo(ChangedReply):
         return replace(self, age_days=age_days, severity=severity)
 
     def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
-        before, meant = value, dict.fromkeys(find_requested_places(value, call))
+        before, meant = value, dict.fromkeys(find_informative_paths(value, call))
         for path in json_values.find_leaves(value):
             leaf = json_values.get_at(value, path)
             sort = classify_value(leaf)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_requested_places
+from chaoslab.core.changed_reply import ChangedReply, find_informative_paths
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import make_untrue_value
@@ -34,7 +34,7 @@ class PartialTruth(ChangedReply):
         if lists:
             path = max(lists, key=lambda candidate: (len(json_values.get_at(value, candidate)), -len(candidate)))
             return self._spoil_list_entries(value, path)
-        fields = find_requested_places(value, call)
+        fields = find_informative_paths(value, call)
         # One value alone has no rest that could stay true.
         if len(fields) < 2:
             fields = json_values.find_leaves(value)

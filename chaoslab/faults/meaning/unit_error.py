@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal
 
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, find_requested_places, pick_at_share
+from chaoslab.core.changed_reply import ChangedReply, find_informative_paths, pick_at_share
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.untrue import classify_value
 
@@ -41,7 +41,7 @@ class UnitError(ChangedReply):
 
     def change_value(self, value: Any, call: Call, context: TrialContext) -> Any:
         meant = [
-            path for path in find_requested_places(value, call) if self._can_convert(json_values.get_at(value, path))
+            path for path in find_informative_paths(value, call) if self._can_convert(json_values.get_at(value, path))
         ]
         numbers = [path for path in meant if not isinstance(json_values.get_at(value, path), str)]
         columns = json_values.group_by_column(value, numbers or meant)

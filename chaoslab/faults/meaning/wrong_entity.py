@@ -8,7 +8,7 @@ from chaoslab.core import json_values
 from chaoslab.core.changed_reply import (
     ChangedReply,
     decode_reply_value,
-    find_requested_places,
+    find_informative_paths,
     is_same_call,
     list_answered_calls,
     list_argument_values,
@@ -45,7 +45,7 @@ class WrongEntity(ChangedReply):
 
     def _make_other_entity(self, value: Any, call: Call) -> Any:
         repeated = {json_values.dump_canonical(leaf_path) for leaf_path in list_argument_values(call)}
-        meant = set(find_requested_places(value, call))
+        meant = set(find_informative_paths(value, call))
         for path in json_values.find_leaves(value):
             leaf = json_values.get_at(value, path)
             if path in meant or (self.severity >= 0.5 and json_values.dump_canonical(leaf) in repeated):

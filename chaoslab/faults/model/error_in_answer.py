@@ -30,6 +30,6 @@ class ErrorInAnswer(Fault):
     def witnessed(self, observation: Observation) -> str | None:
         return (
             f"the provider's error {self.status} reached the caller with status 200"
-            if observation.received_changed_reply
+            if observation.changed_reply_if_received
             else None
         )

@@ -55,6 +55,6 @@ class Bandwidth(Fault):
         ):
             return None
         return (
-            f"took {format_duration(observation.duration_s)} for {observation.body_bytes} bytes, at most "
+            f"took {format_duration(observation.duration_s)} for {observation.body_byte_count} bytes, at most "
             f"{self.rate_kb_s} kB/s were armed"
         )

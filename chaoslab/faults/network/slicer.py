@@ -55,4 +55,4 @@ class Slicer(Fault):
         ):
             return None
         took_text, least_text = format_duration(observation.duration_s), format_duration(least_s)
-        return f"took {took_text} for {observation.body_bytes} bytes in pieces, at least {least_text} were armed"
+        return f"took {took_text} for {observation.body_byte_count} bytes in pieces, at least {least_text} were armed"

@@ -50,7 +50,7 @@ class _Indexing(PacedQueue):
     """Changes the indices. `place`: the number of the first event that another index or order shows in; None before."""
 
     def __init__(self, manner: How) -> None:
-        super().__init__(self._reindex_event, room_bytes=0)
+        super().__init__(self._reindex_event, capacity_bytes=0)
         self.place: int | None = None
         self._how, self._out = manner, 0
         self._held: list[tuple[Any, bytes]] = []

@@ -42,7 +42,7 @@ class _Damaging(PacedQueue):
     of the damaged event, from 1; None before there is one."""
 
     def __init__(self, after_events: int) -> None:
-        super().__init__(self._damage_event, room_bytes=0)
+        super().__init__(self._damage_event, capacity_bytes=0)
         self.place: int | None = None
         self._after, self._passed = after_events, 0
 

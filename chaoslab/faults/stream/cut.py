@@ -40,7 +40,7 @@ class Cut(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         law = _Law(self.after_events, call.dialog.answers if self.ending == "done" else None)
-        return reply.through(PacedQueue(law, room_bytes=0))
+        return reply.through(PacedQueue(law, capacity_bytes=0))
 
     def witnessed(self, observation: Observation) -> str | None:
         stream = observation.streamed

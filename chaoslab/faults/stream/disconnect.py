@@ -24,7 +24,7 @@ class Disconnect(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
-        return reply.through(PacedQueue(_Law(self.after_events), room_bytes=0))
+        return reply.through(PacedQueue(_Law(self.after_events), capacity_bytes=0))
 
     def witnessed(self, observation: Observation) -> str | None:
         stream = observation.streamed

@@ -46,7 +46,7 @@ class _Failing(PacedQueue):
     """Lets so many events pass, and says that the answer failed in the place of the next one. `told`: it has."""
 
     def __init__(self, after_events: int, answers: AnswerFormat) -> None:
-        super().__init__(self._insert_error_event, room_bytes=0)
+        super().__init__(self._insert_error_event, capacity_bytes=0)
         self.told = False
         self._left, self._answers, self._said = after_events, answers, list[Any]()
 

@@ -71,7 +71,7 @@ class _Slow(PacedQueue):
     """Keeps a distance between events. `added_s`: the seconds that it has added so far."""
 
     def __init__(self, delay_s: float) -> None:
-        super().__init__(self._delay_event, room_bytes=0)
+        super().__init__(self._delay_event, capacity_bytes=0)
         self.added_s = 0.0
         # Nothing holds the first event back.
         self._delay_s, self._next_s = delay_s, float("-inf")

@@ -53,7 +53,7 @@ class _Standing(PacedQueue):
     """Lets so many events pass at once, and the next one after the stall. `pings`: the signs of life so far."""
 
     def __init__(self, after_events: int, stall_s: float, every_s: float, ping: bytes) -> None:
-        super().__init__(self._stall_event, room_bytes=0)
+        super().__init__(self._stall_event, capacity_bytes=0)
         self.pings = 0
         self._left, self._stall_s, self._every_s, self._ping = after_events, stall_s, every_s, ping
 

@@ -35,6 +35,6 @@ class HtmlInsteadOfJson(Fault):
     def witnessed(self, observation: Observation) -> str | None:
         return (
             f"a page of HTML with status {self.status} reached the caller"
-            if observation.received_changed_reply
+            if observation.changed_reply_if_received
             else None
         )

@@ -39,5 +39,5 @@ class MalformedJson(Fault):
         return reply.with_text(cut)
 
     def witnessed(self, observation: Observation) -> str | None:
-        reply = observation.received_changed_reply
+        reply = observation.changed_reply_if_received
         return f"an answer that is no JSON, of {len(reply.body)} bytes, reached the caller" if reply else None

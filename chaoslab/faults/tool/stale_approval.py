@@ -37,4 +37,4 @@ class StaleApproval(Fault):
         return reply.with_value({"error": WORDS})
 
     def witnessed(self, observation: Observation) -> str | None:
-        return "the caller was told that its approval has expired" if observation.received_changed_reply else None
+        return "the caller was told that its approval has expired" if observation.changed_reply_if_received else None

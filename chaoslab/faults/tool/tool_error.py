@@ -37,5 +37,7 @@ class ToolError(Fault):
 
     def witnessed(self, observation: Observation) -> str | None:
         return (
-            f"the service's own error {self.status} reached the caller" if observation.received_changed_reply else None
+            f"the service's own error {self.status} reached the caller"
+            if observation.changed_reply_if_received
+            else None
         )

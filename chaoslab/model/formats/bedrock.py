@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from chaoslab.core.answers import AnswerContent, AnswerFormat, ReadAnswer, make_call_id, split_in_half, split_words
 from chaoslab.core.dialog import TOOL, Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
-from chaoslab.core.stream import FRAMES, FrameCutter, build_frame, get_frame_payload
+from chaoslab.core.stream import FRAMES, FrameSplitter, build_frame, get_frame_payload
 from chaoslab.model.formats import common
 from chaoslab.model.formats.histories import check_bedrock
 
@@ -108,7 +108,7 @@ class Bedrock(common.Format):
 
     name = "Bedrock converse"
     dialog = Dialog("messages", _get_message_role, _make_user_message, answers=BedrockAnswers())
-    stream_type, cutter = FRAMES, FrameCutter
+    stream_type, cutter = FRAMES, FrameSplitter
     known, listed, form = KNOWN, "modelSummaries", re.compile(r"/model/([^/]+)/(converse|converse-stream)$")
 
     def extract_event_json(self, event: bytes) -> bytes:

@@ -16,7 +16,7 @@ from chaoslab.base.phrases import get_status_phrase
 from chaoslab.core.answers import UNREAD, ReadAnswer
 from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import EVENT_STREAM, EventCutter, FrameCutter, get_event_data
+from chaoslab.core.stream import EVENT_STREAM, EventSplitter, FrameSplitter, get_event_data
 from chaoslab.model._chat import ChatReply, extract_message_text
 from chaoslab.model._completion import count_tokens
 
@@ -112,7 +112,7 @@ class Format(ABC):
     """The field of the list of models."""
     form: ClassVar[re.Pattern[str]]
     """The form of its paths. What its groups hold is part of a question."""
-    cutter: ClassVar[type[EventCutter | FrameCutter]] = EventCutter
+    cutter: ClassVar[type[EventSplitter | FrameSplitter]] = EventSplitter
     """Cuts a streamed reply into events."""
 
     def matches_path(self, path: str) -> bool:

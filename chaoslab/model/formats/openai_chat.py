@@ -72,9 +72,9 @@ class OpenaiChat(Format):
         check_openai_chat(chat.messages)
 
     def read_constraints(self, chat: Chat) -> Constraints:
-        return self._read_named_constraints(chat, CHAT)
+        return self._read_constraints_with_names(chat, CHAT)
 
-    def _read_named_constraints(self, chat: Chat, names: Names) -> Constraints:
+    def _read_constraints_with_names(self, chat: Chat, names: Names) -> Constraints:
         messages_text = "".join(extract_message_text(message) for message in chat.messages)
         return read_openai_constraints(chat.native, names, chat.native.get("response_format"), messages_text)
 
@@ -113,7 +113,7 @@ class GroqChat(OpenaiChat):
         """Takes any history: no report shows that Groq refuses one."""
 
     def read_constraints(self, chat: Chat) -> Constraints:
-        limits = self._read_named_constraints(chat, GROQ)
+        limits = self._read_constraints_with_names(chat, GROQ)
         if limits.answers > 1:
             raise ModelRefused(400, "'n' : number must be at most 1", param="n")
         return limits
@@ -136,7 +136,7 @@ class MistralChat(OpenaiChat):
     def read_constraints(self, chat: Chat) -> Constraints:
         choice = {"tool_choice": "required"} if chat.native.get("tool_choice") == "any" else {}
         # Mistral calls “any” what OpenAI calls “required”.
-        return self._read_named_constraints(replace(chat, native={**chat.native, **choice}), GROQ)
+        return self._read_constraints_with_names(replace(chat, native={**chat.native, **choice}), GROQ)
 
     def stream_answer(self, answer: ModelAnswer) -> Iterator[bytes]:
         return self._make_completion(answer).build_stream_events(answer.created, whole=True)

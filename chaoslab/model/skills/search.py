@@ -115,10 +115,10 @@ def make_step_result(reply: Any, query: str, count: int) -> StepResult:
         else:
             lines.append(str(result))
     listed = " ".join(f"({n}) {line}" for n, line in enumerate(lines, 1)) if len(lines) > 1 else lines[0]
-    return StepResult(f"For “{query}” I found: {listed}", lines[0], _find_amounts(lines[0]), tuple(lines))
+    return StepResult(f"For “{query}” I found: {listed}", lines[0], _find_numbers_with_units(lines[0]), tuple(lines))
 
 
-def _find_amounts(text: str) -> tuple[float, ...]:
+def _find_numbers_with_units(text: str) -> tuple[float, ...]:
     """The numbers with a unit in a text; without any, its only number."""
     amounts = [
         (match[2] is None, float(match[1].replace(",", "")))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.base import extras
-from chaoslab.base.commandline import choose_write_exit_code, print_error
+from chaoslab.base.commandline import choose_failed_write_exit_code, print_error
 from chaoslab.base.files import replace_file
 from chaoslab.base.interrupts import interrupt_outside_imports
 from chaoslab.reports.charts._style import add_run_caption, draw_message_figure, read_blank_reason
@@ -197,7 +197,7 @@ def write_charts(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     return list(paths)
 
 
-def list_chart_folders(run_folder: Path, *, out: Path, logs: Path) -> list[Path]:
+def choose_chart_folders(run_folder: Path, *, out: Path, logs: Path) -> list[Path]:
     """The folders for a run's charts: `run_folder`, and also `out` if it is the latest run."""
     latest = logs / LATEST
     return [run_folder, out] if latest.exists() and latest.resolve() == run_folder.parent.resolve() else [run_folder]
@@ -219,7 +219,7 @@ def replace_charts(
         except OSError as error:
             location = error.filename2 or error.filename or folder
             complaints.append(f"cannot draw into {location}: {error.strerror or error}")
-            code = max(code, choose_write_exit_code(error))
+            code = max(code, choose_failed_write_exit_code(error))
     return paths, complaints, code
 
 
@@ -254,7 +254,9 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
     except (LookupError, extras.Incomplete) as error:
         return print_error(error)
     alone = len(names) == 1 and not out
-    folders = list_chart_folders(find_charts_folder(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
+    folders = (
+        choose_chart_folders(find_charts_folder(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
+    )
     paths, complaints, code = replace_charts(pictures, folders, without=empty)
     for line in [
         *(f"note: {note}" for note in notes),

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports._types import Axes, DataFrame
-from chaoslab.reports.charts._palette import CLEAN, INK, LONE, Look, choose_run_looks
+from chaoslab.reports.charts._palette import CLEAN, INK, LONE, Look, choose_fault_looks_of_run
 from chaoslab.reports.charts._style import choose_mark_size, sample_rows, shorten_label
 from chaoslab.reports.frames import Frames
 
@@ -80,7 +80,7 @@ class FaultGroup:
 def group_attempts_by_fault(marks: DataFrame, report: RunReport) -> list[FaultGroup]:
     """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run."""
     without_fault = ~marks["met"].astype(bool)
-    looks = choose_run_looks(report, marks["met"].explode().dropna())
+    looks = choose_fault_looks_of_run(report, marks["met"].explode().dropna())
     candidates = [
         ("no fault", Look(CLEAN, "o"), marks[marks["ok"] & without_fault]),
         *((name, look, marks[[name in met for met in marks["met"]]]) for name, look in looks.items()),

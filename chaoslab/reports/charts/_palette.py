@@ -86,7 +86,7 @@ def choose_fault_looks(names: Iterable[str]) -> dict[str, Look]:
     return looks
 
 
-def choose_run_looks(report: RunReport, names: Iterable[str]) -> dict[str, Look]:
+def choose_fault_looks_of_run(report: RunReport, names: Iterable[str]) -> dict[str, Look]:
     """The look of each of these faults, the same in all charts of the run: all that it met count as wanted."""
     fault_names = set(names)
     counts = () if report.delivered.unknown else report.delivered.value.by_fault

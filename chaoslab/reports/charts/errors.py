@@ -3,7 +3,7 @@
 from chaoslab.analysis.measures.errors import LAB, NOBODY
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import LAB as LAB_COLOR
-from chaoslab.reports.charts._palette import LONE, choose_hatches, choose_run_looks
+from chaoslab.reports.charts._palette import LONE, choose_fault_looks_of_run, choose_hatches
 from chaoslab.reports.charts._style import (
     draw_legend,
     draw_message_figure,
@@ -41,7 +41,7 @@ def errors(run: Frames) -> Figure:
         )
     figure, axes = make_figure("Errors by target and kind", note, height_in=2.2 + 0.34 * max(4, len(rows)))
     positions = range(len(rows))
-    looks = choose_run_looks(report, {*counts} - {NOBODY, LAB})
+    looks = choose_fault_looks_of_run(report, {*counts} - {NOBODY, LAB})
     patterns = {NOBODY: "//", **choose_hatches(looks)}
     segments = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, LAB_COLOR)]
     segments.append((NOBODY, NOBODY, LONE.color))

@@ -6,7 +6,7 @@ from chaoslab.analysis.measures.intervals import Estimate
 from chaoslab.analysis.measures.mttr import Ending, Recovery
 from chaoslab.base.durations import format_duration
 from chaoslab.reports._types import Axes, DataFrame, Figure
-from chaoslab.reports.charts._palette import INK, OUTCOMES, SLATE, choose_run_looks
+from chaoslab.reports.charts._palette import INK, OUTCOMES, SLATE, choose_fault_looks_of_run
 from chaoslab.reports.charts._style import (
     POINTS,
     DurationAxis,
@@ -21,7 +21,7 @@ from chaoslab.reports.charts._style import (
     set_duration_axis,
     shorten_label,
 )
-from chaoslab.reports.contents._parts import RECOVERY, join_figure_sentences
+from chaoslab.reports.contents._parts import RECOVERY, join_key_figure_sentences
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import format_count
 
@@ -46,13 +46,13 @@ def mttr(run: Frames) -> Figure:
         reason = "no fault was met from which an agent could recover" if report.met else describe_no_faults_met(report)
         return draw_message_figure(title, f"no data: {reason}")
     by_fault = report.recovery.value.by_fault
-    note = join_figure_sentences(report, RECOVERY, "recovered", "time to recovery")
+    note = join_key_figure_sentences(report, RECOVERY, "recovered", "time to recovery")
     most_points = incidents.value_counts(["fault", "ending"]).max()
     note += " Of the most frequent kinds not every point is drawn." if most_points > POINTS else ""
     figure, axes = make_figure(title, note, height_in=2.4 + 0.55 * len(by_fault))
     rows = [*by_fault]
     scaled = set_duration_axis(axes, incidents["duration_s"].tolist(), axis="x")
-    looks = choose_run_looks(report, rows)
+    looks = choose_fault_looks_of_run(report, rows)
     for row, fault in enumerate(rows):
         color = looks[fault].color
         _draw_incident_points(axes, scaled, row, incidents[incidents["fault"] == fault], color)

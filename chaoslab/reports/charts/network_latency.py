@@ -10,7 +10,7 @@ from chaoslab.reports.charts._style import (
     make_figure,
     set_duration_axis,
 )
-from chaoslab.reports.contents._parts import CALLS, TROUBLE, join_figure_sentences
+from chaoslab.reports.contents._parts import CALLS, TROUBLE, join_key_figure_sentences
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import format_count
 
@@ -24,12 +24,12 @@ def network_latency(run: Frames) -> Figure:
     if attempts_table.empty:
         return draw_message_figure(TITLE, "no call was made in this run")
     met_count = attempts_table["met"].astype(bool).sum()
-    note = join_figure_sentences(report, CALLS, "latency without a fault")
+    note = join_key_figure_sentences(report, CALLS, "latency without a fault")
     note += (
         f" {format_count(met_count, 'attempt')} met a fault." if met_count else f" {describe_no_faults_met(report)}."
     )
     if (disturbed := None if report.disturbance.unknown else report.disturbance.value) is not None:
-        note += f" {join_figure_sentences(report, TROUBLE, 'attempts hit by a disturbance')}"
+        note += f" {join_key_figure_sentences(report, TROUBLE, 'attempts hit by a disturbance')}"
     figure, axes = make_figure(TITLE, note, height_in=4.8)
     scaled = set_duration_axis(axes, attempts_table["duration_s"].tolist(), axis="y")
     # ended_s counts from the run's begin, and the axis from its first trial's.

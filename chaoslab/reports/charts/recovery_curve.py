@@ -4,7 +4,7 @@ from chaoslab.analysis.measures.mttr import ENOUGH
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import INK, OUTCOMES, SLATE
 from chaoslab.reports.charts._style import describe_no_faults_met, draw_legend, draw_message_figure, make_figure
-from chaoslab.reports.contents._parts import RECOVERY, join_figure_sentences
+from chaoslab.reports.contents._parts import RECOVERY, join_key_figure_sentences
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import format_count
 
@@ -28,7 +28,7 @@ def recovery_curve(run: Frames) -> Figure:
         incidents["recovered"].sum(),
         (~incidents["recovered"] & ~incidents["cut"]).sum(),
     )
-    note = f"{join_figure_sentences(report, RECOVERY, 'recovered')} Kaplan–Meier; band: 95 % interval."
+    note = f"{join_key_figure_sentences(report, RECOVERY, 'recovered')} Kaplan–Meier; band: 95 % interval."
     figure, axes = make_figure(title, note)
     corners, still_open = curve[~curve["open"]], curve[curve["open"]]
     times_s, shares, lows, highs = (corners[name].tolist() for name in ("seconds", "share", "low", "high"))

@@ -69,7 +69,7 @@ class SettingAxis:
         return self.levels[self.places.index(position)]
 
     @property
-    def span(self) -> float:
+    def axis_length(self) -> float:
         # or 0.5, where all runs have one value.
         return (self.places[-1] - self.places[0]) or 0.5
 

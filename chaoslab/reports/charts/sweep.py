@@ -96,7 +96,7 @@ def draw_mttr_against(series: Sequence[Series], axis: SettingAxis, incidents: Da
     # or 1.0, since an axis needs a height.
     axes.set_ylim(-0.03 * (top or 1.0), top * 1.08 or 1.0)
     if len(series) == 1:
-        _mark_sparse_levels(axes, _summarize_line_recovery(series[0], axis, incidents_by_run), axis.span)
+        _mark_sparse_levels(axes, _summarize_line_recovery(series[0], axis, incidents_by_run), axis.axis_length)
     axes.set_ylabel("time to recovery (s)")
     _set_up_x_axis(figure, axes, axis)
     return figure
@@ -159,7 +159,7 @@ def _draw_recovery_line(
     for read_estimate, shift in ((_get_median, -0.004), (_get_mean, 0.004)):
         drawn = [
             (
-                prob + aside + shift * axis.span,
+                prob + aside + shift * axis.axis_length,
                 estimate.value,
                 # matplotlib refuses an interval that does not hold its value, if only by rounding.
                 min(estimate.value, estimate.interval.low),
@@ -232,12 +232,12 @@ def _list_axis_positions(series: Sequence[Series], axis: SettingAxis) -> list[fl
 def _make_shift_function(series: Sequence[Series], axis: SettingAxis) -> Callable[[int], float]:
     """The sideways shift of each line, so that points of several lines at one level do not overlap."""
     # Narrower the more lines there are, so that they stay nearer to their level than to the next.
-    step = axis.span * min(0.02, 0.08 / len(series))
+    step = axis.axis_length * min(0.02, 0.08 / len(series))
     return lambda number: (number - (len(series) - 1) / 2) * step
 
 
 def _set_up_x_axis(figure: Figure, axes: Axes, axis: SettingAxis) -> None:
-    margin = axis.span * 0.09
+    margin = axis.axis_length * 0.09
     axes.set_xlim(axis.places[0] - margin, axis.places[-1] + margin)
     if axis.even:
         axes.set_xticks(axis.places, [shorten_label(level, max(6, 70 // len(axis.levels))) for level in axis.levels])

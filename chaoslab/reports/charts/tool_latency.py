@@ -16,7 +16,7 @@ from chaoslab.reports.charts._style import (
     set_duration_axis,
     shorten_labels,
 )
-from chaoslab.reports.contents._parts import CALLS, join_figure_sentences
+from chaoslab.reports.contents._parts import CALLS, join_key_figure_sentences
 from chaoslab.reports.frames import Frames
 
 BOX = 8
@@ -36,7 +36,7 @@ def tool_latency(run: Frames) -> Figure:
     rows = {
         name: attempts_table[attempts_table["target"] == name] for name in sorted(attempts_table["target"].unique())
     }
-    names, note = [*rows], join_figure_sentences(report, CALLS, "latency without a fault")
+    names, note = [*rows], join_key_figure_sentences(report, CALLS, "latency without a fault")
     note += " Point: one attempt; box: quartiles and median of those that reached the service (8 or more)."
     figure, axes = make_figure("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
     scaled = set_duration_axis(axes, attempts_table["duration_s"].tolist(), axis="x")

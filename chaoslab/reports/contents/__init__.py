@@ -123,7 +123,7 @@ class Contents:
         return build_sections(self.report)
 
     @property
-    def figures(self) -> list[dict[str, Any]]:
+    def all_key_figures(self) -> list[dict[str, Any]]:
         """Every figure of the run as plain values, with its section."""
         sections = [Section("Verdict", self.headline_figures), *self.report_sections]
         return [{"section": part.title, **figure._asdict()} for part in sections for figure in part.figures]

@@ -8,7 +8,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate
-from chaoslab.analysis.measures.latency import find_late_attempts, summarize_latency
+from chaoslab.analysis.measures.latency import find_unusually_slow_attempts, summarize_latency
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.reliability import Reliability
 from chaoslab.analysis.measures.run_report import RunReport
@@ -42,24 +42,24 @@ def build_sections(report: RunReport) -> tuple[Section, ...]:
         items: list[Figure | Table] = []
         for name, measure in measures.items():
             items += run_guarded(
-                partial(_list_figures_and_tables, measure, report), partial(_make_unknown_figure, name)
+                partial(_list_key_figures_and_tables, measure, report), partial(_make_unknown_key_figure, name)
             )
         figures = tuple(item for item in items if isinstance(item, Figure))
         sections.append(Section(title, figures, tuple(item for item in items if isinstance(item, Table))))
     return tuple(part for part in sections if part.figures or part.tables)
 
 
-def join_figure_sentences(report: RunReport, title: str, *names: str) -> str:
+def join_key_figure_sentences(report: RunReport, title: str, *names: str) -> str:
     """The sentences of these figures of a section, for the line below a chart's title."""
     items = [item for measure in PARTS[title].values() for item in measure(report)]
     return " ".join(item.said for item in items if isinstance(item, Figure) and item.name in names and item.said)
 
 
-def _list_figures_and_tables(measure: "Measure", report: RunReport) -> list[Figure | Table]:
+def _list_key_figures_and_tables(measure: "Measure", report: RunReport) -> list[Figure | Table]:
     return [item for item in measure(report) if not isinstance(item, Table) or item.rows]
 
 
-def _make_unknown_figure(name: str, reason: str) -> list[Figure | Table]:
+def _make_unknown_key_figure(name: str, reason: str) -> list[Figure | Table]:
     return [Figure(name, f"{name}: unknown ({make_one_line(reason, SAID)})")]
 
 
@@ -201,7 +201,7 @@ def _describe_recovery_time(recovery: Recovery) -> str:
     return f"Of all, where what did not recover is never over (Kaplan–Meier): {sentence}."
 
 
-def _call_figures(report: RunReport) -> Iterator[Figure]:
+def _call_key_figures(report: RunReport) -> Iterator[Figure]:
     calls = report.calls.value
     failed = f"{calls.failed} failed" + (f"; {calls.given_up} given up by the agent" if calls.given_up else "")
     if report.of_functions:
@@ -250,7 +250,7 @@ def _latency_items(report: RunReport) -> Iterator[Figure | Table]:
     yield _build_table("latency", "Duration of attempts; percentiles by type 7 of Hyndman and Fan", report, detail=True)
 
 
-def _stream_figures(report: RunReport) -> Iterator[Figure]:
+def _streamed_reply_key_figures(report: RunReport) -> Iterator[Figure]:
     if streamed := report.streamed.value:
         first, last = streamed.first_byte, streamed.last_byte
         sentence = (
@@ -262,7 +262,7 @@ def _stream_figures(report: RunReport) -> Iterator[Figure]:
         yield Figure("first byte", sentence, first.p50_s, unit="s", n=first.n)
 
 
-def _usage_figures(report: RunReport) -> Iterator[Figure]:
+def _token_usage_key_figures(report: RunReport) -> Iterator[Figure]:
     if not report.knows_usage:
         return
     if (usage := report.usage.value) is None:
@@ -279,7 +279,7 @@ def _usage_figures(report: RunReport) -> Iterator[Figure]:
     yield Figure("tokens from the model", "", usage.completion_tokens, unit="tokens", n=usage.answers)
 
 
-def _budget_figures(report: RunReport) -> Iterator[Figure]:
+def _exceeded_budget_key_figures(report: RunReport) -> Iterator[Figure]:
     """Each limit that was exceeded, by name, with the effect."""
     for exceeded in report.budgets.value:
         extent = f"{format_count(exceeded.calls, 'call')} in {format_count(exceeded.trials, 'trial')}"
@@ -288,7 +288,7 @@ def _budget_figures(report: RunReport) -> Iterator[Figure]:
         yield Figure(f"{exceeded.mode} limit passed", sentence, exceeded.calls, unit="calls", n=exceeded.trials)
 
 
-def _cost_tables(report: RunReport) -> Iterator[Table]:
+def _fault_cost_tables(report: RunReport) -> Iterator[Table]:
     caption = "Cost of chaos: what each fault added to its trials; the rows add up to the run"
     yield _build_table("costs", caption, report, detail=True)
 
@@ -328,7 +328,7 @@ def _unmet_fault_tables(report: RunReport) -> Iterator[Table]:
     yield _build_table("unmet", f"{number} of {scheduled} were not witnessed", report, words=True)
 
 
-def _coverage_figures(report: RunReport) -> Iterator[Figure]:
+def _fault_coverage_key_figures(report: RunReport) -> Iterator[Figure]:
     all_cells = chain.from_iterable(build_matrix(report).rows.values())
     cells = [cell for cell in all_cells if cell.state is not CellState.NOT_PLANNED]
     if not cells:
@@ -343,11 +343,11 @@ def _coverage_figures(report: RunReport) -> Iterator[Figure]:
     yield Figure("pairs witnessed", make_one_line(sentence, SAID), met_count, unit="pairs", n=len(cells))
 
 
-def _build_note_figures(report: RunReport) -> Iterator[Figure]:
+def _note_key_figures(report: RunReport) -> Iterator[Figure]:
     yield from (Figure("note", make_one_line(f"note: {note}", SAID)) for note in report.notes)
 
 
-def _disturbance_figures(report: RunReport) -> Iterator[Figure]:
+def _lab_disturbance_key_figures(report: RunReport) -> Iterator[Figure]:
     if disturbance := report.disturbance.value:
         lasted = (
             f" {format_count(disturbance.span_count, 'time')}, {format_duration(disturbance.total_seconds, 2)} in all"
@@ -369,8 +369,8 @@ def _uninjected_failure_items(report: RunReport) -> Iterator[Figure | Table]:
     yield _build_table("failures", caption, report, rows_max=MANY, words=True)
 
 
-def _uninjected_delay_figures(report: RunReport) -> Iterator[Figure]:
-    for delay in () if report.of_functions else find_late_attempts(report.attempts.value):
+def _uninjected_delay_key_figures(report: RunReport) -> Iterator[Figure]:
+    for delay in () if report.of_functions else find_unusually_slow_attempts(report.attempts.value):
         sentence = f"Delays that nobody injected: {delay.summary_text}."
         yield Figure("delays that nobody injected", sentence, delay.longest_s, unit="s", n=delay.n)
 
@@ -397,22 +397,26 @@ PARTS: dict[str, dict[str, Measure]] = {
     "Reliability": {"reliability": _reliability_items},
     RECOVERY: {"time to recovery": _recovery_items},
     CALLS: {
-        "calls": _call_figures,
+        "calls": _call_key_figures,
         "retry amplification": _amplification_items,
         "latency": _latency_items,
-        "streamed": _stream_figures,
+        "streamed": _streamed_reply_key_figures,
     },
-    "Cost": {"usage": _usage_figures, "budget": _budget_figures, "cost of chaos": _cost_tables},
+    "Cost": {
+        "usage": _token_usage_key_figures,
+        "budget": _exceeded_budget_key_figures,
+        "cost of chaos": _fault_cost_tables,
+    },
     "Delivery of the faults": {
         "faults": _fault_delivery_items,
         "faults that were not witnessed": _unmet_fault_tables,
-        "fault coverage": _coverage_figures,
+        "fault coverage": _fault_coverage_key_figures,
     },
     TROUBLE: {
-        "notes": _build_note_figures,
-        "disturbances of the lab": _disturbance_figures,
+        "notes": _note_key_figures,
+        "disturbances of the lab": _lab_disturbance_key_figures,
         "failures that nobody injected": _uninjected_failure_items,
-        "delays that nobody injected": _uninjected_delay_figures,
+        "delays that nobody injected": _uninjected_delay_key_figures,
         "warnings": _warning_tables,
     },
 }

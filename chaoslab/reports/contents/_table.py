@@ -104,7 +104,7 @@ class Section:
     tables: Sequence[Table] = ()
 
     @property
-    def figure_sentences(self) -> list[str]:
+    def key_figure_sentences(self) -> list[str]:
         """The sentences."""
         return [figure.said for figure in self.figures if figure.said]
 

@@ -139,7 +139,7 @@ def _amplification_rows(report: RunReport) -> Iterator[Row]:
         }
 
 
-def _cost_rows(report: RunReport) -> Iterator[Row]:
+def _fault_cost_rows(report: RunReport) -> Iterator[Row]:
     """The amounts that each fault added, then the rows that make the sum whole."""
     costs, usage = report.costs.value, None if report.usage.unknown else report.usage.value
     unknown: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ def _cost_rows(report: RunReport) -> Iterator[Row]:
                 yield {**known_amounts, "fault": name, "added": added, "trials": spending.trials or None}
 
 
-def _delivery_rows(report: RunReport) -> Iterator[Row]:
+def _fault_delivery_rows(report: RunReport) -> Iterator[Row]:
     """First what is not as planned, then what was witnessed most often; faults after their injection."""
     by_fault = defaultdict[str, dict[str, list[FaultCount]]](dict)
     for fault_count in report.delivered.value.by_fault:
@@ -222,8 +222,8 @@ ROWS: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
     "mttr": _mttr_rows,
     "latency": _latency_rows,
     "amplification": _amplification_rows,
-    "costs": _cost_rows,
-    "delivery": _delivery_rows,
+    "costs": _fault_cost_rows,
+    "delivery": _fault_delivery_rows,
     "unmet": _unmet_fault_rows,
     "failures": _uninjected_failure_rows,
     "warnings": _warning_rows,

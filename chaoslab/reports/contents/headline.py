@@ -231,10 +231,10 @@ def build_headline_figures(report: RunReport) -> tuple[Figure, ...]:
     """The figures that belong to the verdict: what could be judged, by what, and was correct; the faults and who met
     them. Each sentence is without its full stop."""
     trials_text, success = format_count(len(report.verdicts), "trial"), report.success.value
-    figures = [_build_count_figure("ended well", success.ended, success.ended_well_rate, "ended well")]
+    figures = [_build_count_key_figure("ended well", success.ended, success.ended_well_rate, "ended well")]
     if success.done is not None:
         description = "did all as asked, by ledger and end state"
-        figures.append(_build_count_figure("did all as asked", success.done, success.done_rate, description))
+        figures.append(_build_count_key_figure("did all as asked", success.done, success.done_rate, description))
     grounds = report.grounds.value
     figures += [
         Figure("decided", sentence)
@@ -250,7 +250,9 @@ def build_headline_figures(report: RunReport) -> tuple[Figure, ...]:
     return *figures, Figure("met a fault", sentence, len(report.met), unit="trials", n=len(report.verdicts))
 
 
-def _build_count_figure(name: str, standing_count: StandingCount, share_rate: Rate | None, description: str) -> Figure:
+def _build_count_key_figure(
+    name: str, standing_count: StandingCount, share_rate: Rate | None, description: str
+) -> Figure:
     """A count with its interval, and the open ones beside it."""
     sentence = f"{standing_count.well} of {standing_count.judged_count} judged trials {description}"
     sentence += f" ({format_rate_in_percent(share_rate)})" if share_rate is not None else ""

@@ -52,7 +52,7 @@ def build_report_json(contents: Contents) -> dict[str, Any]:
         ],
         "matrix": [vars(cell) for cells in contents.matrix.rows.values() for cell in cells],
         "hurt_most": contents.most_harmful_faults,
-        "figures": contents.figures,
+        "figures": contents.all_key_figures,
         # Each alone: a measure that failed leaves null, and the figures say why.
         "tables": {name: _list_rows_or_none(rows, report) for name, rows in ROWS.items()},
         "advice": [

@@ -28,7 +28,7 @@ def files(contents: Contents) -> dict[str, str]:
         _render_verdict(contents),
         _render_harm(contents),
         _render_fault_matrix(contents),
-        _render_figures(contents),
+        _render_key_figures(contents),
         _render_advice(contents),
         _render_failures(contents),
     ]
@@ -109,13 +109,13 @@ def _render_fault_matrix(contents: Contents) -> str:
     )
 
 
-def _render_figures(contents: Contents) -> str:
+def _render_key_figures(contents: Contents) -> str:
     """The sentences on reliability, recovery, calls and costs."""
     lines = [
         line
         for report_section in contents.report_sections
         if report_section.title in FIGURES
-        for line in report_section.figure_sentences
+        for line in report_section.key_figure_sentences
     ]
     # A sentence with markup in it holds a foreign name.
     bullets = [f"- {line if MARKUP.isdisjoint(line) and '//' not in line else format_code(line)}" for line in lines]

@@ -43,7 +43,7 @@ def render_short_summary(contents: Contents) -> str:
     bounds = ListBounds(f"{contents.program} summary {contents.shell_quoted_run}")
     sections = {report_section.title: report_section for report_section in contents.report_sections}
     fault_lines = (
-        [line for line in sections[RECOVERY].figure_sentences[:2] for line in wrap_text(line)]
+        [line for line in sections[RECOVERY].key_figure_sentences[:2] for line in wrap_text(line)]
         if EFFECTS in sections
         else []
     )
@@ -138,7 +138,7 @@ def _headline_lines(contents: Contents) -> list[str]:
 def _render_section(report_section: Section, bounds: ListBounds, items_max: int) -> list[str]:
     lines = [
         report_section.title.upper(),
-        *(line for text in report_section.figure_sentences for line in wrap_text(text)),
+        *(line for text in report_section.key_figure_sentences for line in wrap_text(text)),
     ]
     for table in report_section.tables:
         if table.words:
@@ -146,7 +146,7 @@ def _render_section(report_section: Section, bounds: ListBounds, items_max: int)
             lines += _render_list(f"{table.caption}:", row_texts, bounds, items_max)
         # Details only where all are shown.
         elif not (table.detail and bounds.whole):
-            is_only_table = not report_section.figure_sentences and not report_section.tables[1:]
+            is_only_table = not report_section.key_figure_sentences and not report_section.tables[1:]
             lines += [
                 *([] if is_only_table else wrap_text(f"{table.caption}:")),
                 *bounds.render_table(_table_header(table), _group_rows_by_name(table)),

@@ -47,7 +47,7 @@ def mcp_tool(name: str) -> McpTool:
     return McpTool(name)
 
 
-def list_read_tool_names(reads: Iterable[Any]) -> list[str]:
+def list_read_only_mcp_names(reads: Iterable[Any]) -> list[str]:
     """The names of tools that `mcp_tool` made, among the functions that only read."""
     return [tool.name for tool in reads if isinstance(tool, McpTool)]
 

@@ -221,26 +221,26 @@ _Outcome = tuple[bool, Any]
 """True and the result, or False and a list of the exception."""
 
 
-def _make_capturing_call(lead: Callable[..., Any]) -> Callable[..., Any]:
-    def call_and_capture(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
+def _wrap_call_to_return_outcome(lead: Callable[..., Any]) -> Callable[..., Any]:
+    def call_and_return_outcome(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
         try:
             return True, lead(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - the trampoline raises it
             reraise_unless_foreign(error)
             return False, [strip_lab_frames(error)]
 
-    return call_and_capture
+    return call_and_return_outcome
 
 
-def _make_capturing_coroutine(lead: Callable[..., Any]) -> Callable[..., Any]:
-    async def call_and_capture(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
+def _wrap_async_to_return_outcome(lead: Callable[..., Any]) -> Callable[..., Any]:
+    async def call_and_return_outcome(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
         try:
             return True, await lead(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - the trampoline raises it
             reraise_unless_foreign(error)
             return False, [strip_lab_frames(error)]
 
-    return call_and_capture
+    return call_and_return_outcome
 
 
 def _make_generator_call(lead: Callable[..., Any]) -> Callable[..., Any]:
@@ -248,8 +248,8 @@ def _make_generator_call(lead: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _HOLDS = {
-    "function": _make_capturing_call, "coroutine": _make_capturing_coroutine, "generator": _make_generator_call,
-    "async generator": _make_generator_call,
+    "function": _wrap_call_to_return_outcome, "coroutine": _wrap_async_to_return_outcome,
+    "generator": _make_generator_call, "async generator": _make_generator_call,
 }  # fmt: skip
 
 

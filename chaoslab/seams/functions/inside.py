@@ -35,7 +35,7 @@ def find_enclosed_function(function: Any, depth: int = DEPTH) -> Callable[..., A
     return next((candidate_function for candidate_function in deeper if candidate_function is not None), None)
 
 
-def is_plain_object(thing: Any) -> bool:
+def is_neither_function_nor_class(thing: Any) -> bool:
     """True if it is neither a function of any kind, a partial nor a class."""
     return not (inspect.isroutine(thing) or isinstance(thing, partial | type))
 
@@ -43,13 +43,13 @@ def is_plain_object(thing: Any) -> bool:
 def find_held_function(thing: Any, depth: int = DEPTH) -> Callable[..., Any] | None:
     """The one function that an object calls when it is called or run: the one in an attribute of `WAYS`, else the only
     one that its `__call__` closes over; None if there is none such."""
-    if not is_plain_object(thing) or not depth:
+    if not is_neither_function_nor_class(thing) or not depth:
         return None
     for name in WAYS:
         value = _read_attribute(thing, name)
         if value is None or isinstance(value, type) or not callable(value):
             continue
-        if is_plain_object(value):
+        if is_neither_function_nor_class(value):
             value = find_held_function(value, depth - 1) or value
         elif is_library_module(str(getattr(value, "__module__", ""))):
             value = find_enclosed_function(value) or value

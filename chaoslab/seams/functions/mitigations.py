@@ -63,7 +63,7 @@ class Mitigation:
     honours = False
     """The service knows a write by its arguments, as by an idempotency key, and does it once."""
 
-    def get_wait_s(self, tool: WrappedFunction, key: Called) -> float:  # noqa: ARG002 - most need none of it
+    def get_wait_s_or_raise(self, tool: WrappedFunction, key: Called) -> float:  # noqa: ARG002 - most need none of it
         """The seconds to wait before a call. May raise the error that the agent gets in place of it."""
         return 0.0
 
@@ -78,7 +78,7 @@ class Mitigation:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             key = _make_call_key(tool, args, kwargs)
-            if (wait_s := self.get_wait_s(tool, key)) > 0:
+            if (wait_s := self.get_wait_s_or_raise(tool, key)) > 0:
                 system.sleep(wait_s)
             if self.is_result_known(tool, key):
                 return self.done[key]
@@ -92,7 +92,7 @@ class Mitigation:
 
         async def call_async(*args: Any, **kwargs: Any) -> Any:
             key = _make_call_key(tool, args, kwargs)
-            if (wait_s := self.get_wait_s(tool, key)) > 0:
+            if (wait_s := self.get_wait_s_or_raise(tool, key)) > 0:
                 await system.sleep_async(wait_s)
             if self.is_result_known(tool, key):
                 return self.done[key]
@@ -122,7 +122,7 @@ class Key(Mitigation):
 class NoRetry(Mitigation):
     """A write that failed is not tried again: the agent gets the same error."""
 
-    def get_wait_s(self, tool: WrappedFunction, key: Called) -> float:
+    def get_wait_s_or_raise(self, tool: WrappedFunction, key: Called) -> float:
         if tool.effect and key in self.failed:
             raise self.failed[key]
         return 0.0
@@ -138,7 +138,7 @@ class ReadFirst(Mitigation):
 class Backoff(Mitigation):
     """A call after one that failed waits: 1 s, then twice as long each time."""
 
-    def get_wait_s(self, tool: WrappedFunction, key: Called) -> float:  # noqa: ARG002
+    def get_wait_s_or_raise(self, tool: WrappedFunction, key: Called) -> float:  # noqa: ARG002
         tries = self.tries.get(tool.name, 0)
         return min(WAIT_MAX_S, FIRST_S * FACTOR ** (tries - 1)) if tries else 0.0
 

@@ -121,7 +121,7 @@ class WrappedFunction:
             return None
 
     @functools.cached_property
-    def _sole_object_parameter(self) -> str:
+    def _self_as_only_parameter(self) -> str:
         """The object parameter of a method that has no other one: its arguments are the object's fields. Else empty."""
         parameters = [] if self._signature is None else [n for n in self._signature.parameters if n not in self.hidden]
         # Only without other parameters: else the object is no arguments.
@@ -133,10 +133,10 @@ class WrappedFunction:
         if not kwargs and len(args) == len(self.names) and not self.hidden:
             return dict(zip(self.names, args, strict=True))
         bound = self._bind_values(args, kwargs)
-        if self._sole_object_parameter in bound:
+        if self._self_as_only_parameter in bound:
             return {
                 name: value
-                for name, value in read_argument_fields(bound[self._sole_object_parameter]).items()
+                for name, value in read_argument_fields(bound[self._self_as_only_parameter]).items()
                 if name not in self.hidden
             }
         return {name: value for name, value in bound.items() if name not in self.hidden}
@@ -146,13 +146,13 @@ class WrappedFunction:
     ) -> dict[str, Any]:
         """A call with other arguments, by parameter name. An object that keeps them is replaced by a copy."""
         passed = self.get_hidden_values(args, kwargs)
-        if self._sole_object_parameter not in passed:
+        if self._self_as_only_parameter not in passed:
             return {**passed, **arguments}
         # A copy: the object belongs to the caller.
-        keeper = copy(passed[self._sole_object_parameter])
+        keeper = copy(passed[self._self_as_only_parameter])
         for name, value in arguments.items():
             object.__setattr__(keeper, name, value)  # it may be frozen
-        return {**passed, self._sole_object_parameter: keeper}
+        return {**passed, self._self_as_only_parameter: keeper}
 
     def get_hidden_values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the hidden parameters, by name."""

@@ -28,7 +28,7 @@ from chaoslab.seams.gateway._upstream import (
 from chaoslab.seams.gateway.routes import GatewayRoute, find_proxy
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.line import ClientEnd, StreamView
-from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, has_body_in_parts, make_message_cutter
+from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, has_body_in_parts, make_message_splitter
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, render_chunk, render_head
@@ -333,7 +333,7 @@ class Exchange:
         self._told = status, answer_fields, []
         # A stream is seen part by part: its first and last byte, and its longest silence.
         if upgraded or has_body_in_parts(answer_fields):
-            self._stream = StreamView(self._attempt.began_s, make_message_cutter(status, answer_fields))
+            self._stream = StreamView(self._attempt.began_s, make_message_splitter(status, answer_fields))
         write = self._send_to_client if self._wire is None else self._write_to_fault_wire
         if bodiless:
             await write(head, b"")

@@ -187,7 +187,7 @@ class Upstream:
                     self._record_early_close()
                 # A client should not repeat an unsafe request by itself (RFC 9110, section 9.2.2).
                 if not stale or method not in SAFE:  # it may have done the work
-                    return self._describe_failure(error)
+                    return self._make_failure_answer(error)
 
     async def _ensure_connection(self) -> bool:
         """Makes a connection unless there is one, which is True."""
@@ -299,7 +299,7 @@ class Upstream:
             with suppress(OSError):
                 self.protocol.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
 
-    def _describe_failure(self, error: BaseException) -> OwnAnswer:
+    def _make_failure_answer(self, error: BaseException) -> OwnAnswer:
         subject = f"the upstream {self.route.name} ({self.route.url})"
         if isinstance(error, ssl.SSLError):
             return OwnAnswer(

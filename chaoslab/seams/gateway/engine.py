@@ -126,7 +126,7 @@ class Server(web.Server):
             known = await exchange.forward_request(HttpRequest(*head, b""), request.content)
         elif length:
             # Read whole up to a bound: its number depends on what it says.
-            exchange.body, exchange.rest = await _read_body_up_to_limit(request.content)
+            exchange.body, exchange.rest = await _read_body_start_and_rest(request.content)
             known = b"" if exchange.rest else exchange.body
         http_request = HttpRequest(*head, known)
         http_request.__dict__["fields"] = fields  # which were read already
@@ -175,7 +175,7 @@ def _strip_port(host: str) -> str:
     return (host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host).removesuffix(".")
 
 
-async def _read_body_up_to_limit(content: StreamReader) -> tuple[bytes, Take | None]:
+async def _read_body_start_and_rest(content: StreamReader) -> tuple[bytes, Take | None]:
     """The body, or its beginning and what gives the rest if it is larger than what is kept."""
     pieces, size = list[bytes](), 0
     while size <= BODY_MAX:

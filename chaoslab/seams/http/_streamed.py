@@ -14,7 +14,7 @@ from chaoslab.core.answers import CHAT_ANSWERS, UNREAD, ReadAnswer
 from chaoslab.core.events import CANCELLED, REPLY_MAX
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.pipe import Signal
-from chaoslab.core.stream import BodyParts, EventCutter, PipedBody, Streamed, is_done_marker, parse_event_json
+from chaoslab.core.stream import BodyParts, EventSplitter, PipedBody, Streamed, is_done_marker, parse_event_json
 from chaoslab.wire.http1 import BODY_MAX
 from chaoslab.wire.sending import Transport
 
@@ -26,7 +26,7 @@ class ChatReading:
     usage."""
 
     def __init__(self) -> None:
-        self._events = EventCutter()
+        self._events = EventSplitter()
         self.count = 0
         self.done = False
         self.heard = ReadAnswer()
@@ -42,7 +42,7 @@ class ChatReading:
             elif not self._full or b'"usage"' in event:
                 with suppress(*UNREAD):  # the reader gets it as it is
                     self._read_chunk(parse_event_json(event))
-                self._full = self._full or len(self.heard.text_and_calls) >= REPLY_MAX
+                self._full = self._full or len(self.heard.rendered_content) >= REPLY_MAX
 
     def _read_chunk(self, chunk: Any) -> None:
         # Groq sends the usage of a stream in a field of its own.

@@ -12,7 +12,7 @@ def extract_model_text(reply: Reply) -> str:
     # An answer that cannot be read has no words; the caller gets it as it is.
     with suppress(*UNREAD):
         CHAT_ANSWERS.read_answer(heard, reply.value)
-    return heard.text_and_calls
+    return heard.rendered_content
 
 
 def extract_error(reply: Reply) -> str:

@@ -41,7 +41,7 @@ class OutageRequests:
         nobody answers."""
         try:
             row = self._control.request_outage(self._run, service, kind, for_s=for_s, fault=fault)
-            state = await self._await_state_change(row, "asked", STOPPED_S)
+            state = await self._await_state_other_than(row, "asked", STOPPED_S)
         except sqlite3.Error as error:
             raise NotStopped(explain_database_error(self._state, error)) from error
         # No supervisor has taken the row: the local world without `chaoslab lab` has none.
@@ -65,12 +65,12 @@ class OutageRequests:
             for row in rows:
                 # All were asked to end at once above, so waiting for one after the other costs no more than the
                 # longest.
-                if await self._await_state_change(row, "stopped", BACK_S) == "stopped":
+                if await self._await_state_other_than(row, "stopped", BACK_S) == "stopped":
                     raise NotStopped("a service whose process was stopped does not answer again")
         except sqlite3.Error as error:
             raise NotStopped(explain_database_error(self._state, error)) from error
 
-    async def _await_state_change(self, row: int, state: str, within_s: float) -> str:
+    async def _await_state_other_than(self, row: int, state: str, within_s: float) -> str:
         """The state that comes after this one, or this one if it lasts longer."""
         began_s = self._clock.monotonic()
         while (next_state := self._get_outage_state(row)) == state:

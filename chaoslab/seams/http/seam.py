@@ -453,18 +453,18 @@ class _Attempt(Attempt):
                     streams=self._is_streamed,
                 )
             except Failure as failure:
-                await self._note_disturbance(answer, failure)
+                await self._note_lab_disturbance(answer, failure)
                 raise
             if reply.stream is None:
                 return reply
-            return replace(reply, stream=CleanLaneParts(reply.stream, partial(self._note_disturbance, answer)))
+            return replace(reply, stream=CleanLaneParts(reply.stream, partial(self._note_lab_disturbance, answer)))
         self.via = "lane"
         return await self._send_over_lane(row, (answer.host, answer.port), body, stands=answer.stands)
 
-    async def _note_disturbance(self, answer: ManagerAnswer, failure: Failure) -> None:
+    async def _note_lab_disturbance(self, answer: ManagerAnswer, failure: Failure) -> None:
         """Notes a call on a clean lane that a disturbance of the lab cut. No fault fails a call there: it is either
         this or the target."""
-        if await self.seam.lanes.wait_if_proxies_lost(answer):
+        if await self.seam.lanes.has_lost_proxies(answer):
             call = self.call
             reason = f"it ended ({failure.kind}) when the clean proxies went away under it"
             self.log_flow_event(events.CallDisturbed(at=call.attempt_ref, tool=call.tool, why=reason))
@@ -488,7 +488,7 @@ class _Attempt(Attempt):
             raise
         finally:
 
-            def end_lane(streamed: Streamed | None) -> None:
+            def report_lane_end(streamed: Streamed | None) -> None:
                 end_kind = error if streamed is None or streamed.ended == "end" else streamed.ended
                 size = streamed.size if streamed else len(reply.body) if reply else 0
                 observation = Observation(
@@ -499,16 +499,16 @@ class _Attempt(Attempt):
                     size,
                     streamed=streamed,
                 )
-                self.seam.lanes.report_observation(row, observation)
+                self.seam.lanes.end_call_with_observation(row, observation)
 
             if reply is None or reply.stream is None:
-                end_lane(None)
+                report_lane_end(None)
                 if not stands:
                     await transport.aclose()
         if reply.stream is None:
             return reply
         parts = LaneParts(reply.stream, None if stands else transport)
-        self.open[parts] = end_lane
+        self.open[parts] = report_lane_end
         return replace(reply, stream=parts)
 
     # The record of the finished attempt.
@@ -551,7 +551,7 @@ class _Attempt(Attempt):
                 replayed=reply is not None and "idempotency-replayed" in reply.headers,
                 reply=self._preview_reply(reply)
                 if body is None
-                else to_one_line(body.read.heard.text_and_calls, REPLY_MAX),
+                else to_one_line(body.read.heard.rendered_content, REPLY_MAX),
                 first_byte_s=None if streamed is None else streamed.first_byte_s,
                 last_byte_s=None if streamed is None else streamed.last_byte_s,
             )

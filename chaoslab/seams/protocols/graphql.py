@@ -84,10 +84,10 @@ class GraphQL(Message):
             )
         return ToolAnswer(values or None, lambda now: {**reply, "data": now}, ok, error_text)
 
-    def build_result(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
+    def build_result_reply(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
         return {"data": {field.key: value for field in self.fields}}
 
-    def build_error(self, error_text: str) -> Any:
+    def build_error_reply(self, error_text: str) -> Any:
         errors = [{"message": error_text, "path": [field.key]} for field in self.fields]
         return {"data": {field.key: None for field in self.fields}, "errors": errors}
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from chaoslab.base.json_text import encode_text
-from chaoslab.core.stream import EventCutter, parse_event_json
+from chaoslab.core.stream import EventSplitter, parse_event_json
 from chaoslab.seams.protocols.message import Effects, Message, ToolAnswer
 
 
 def iterate_json_values(body: bytes) -> Iterator[Any]:
     # A body may be JSON or events, whatever its header says.
     """The JSON of each event of a body; that of the body itself if there are no events in it."""
-    events = EventCutter()
+    events = EventSplitter()
     chunks = [*events.feed(body), events.rest]
     if any(line.startswith(b"data:") for line in body.splitlines()):
         yield from (value for event in chunks if (value := parse_event_json(event)) is not None)
@@ -25,7 +25,7 @@ def iterate_json_values(body: bytes) -> Iterator[Any]:
 
 def replace_matching_event(body: bytes, is_it: Callable[[Any], bool], data: str) -> bytes:
     """The body with this data in the first event whose JSON fits. Its other fields, such as `id`, stay."""
-    events = EventCutter()
+    events = EventSplitter()
     chunks, is_replaced = [*events.feed(body), events.rest], False
     for number, event in enumerate(chunks):
         # The first that answers: others on the stream are progress, or for other requests.
@@ -77,9 +77,9 @@ class JsonRpc(Message):
             return ToolAnswer(None, lambda _: reply, ok=False, words=str(error_text))
         return ToolAnswer(reply.get("result"), lambda value: {**reply, "result": value})
 
-    def build_result(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
+    def build_result_reply(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
         return {"jsonrpc": "2.0", "id": self.body.get("id"), "result": value}
 
-    def build_error(self, error_text: str) -> Any:
+    def build_error_reply(self, error_text: str) -> Any:
         error = {"code": SERVER_ERROR, "message": error_text}
         return {"jsonrpc": "2.0", "id": self.body.get("id"), "error": error}

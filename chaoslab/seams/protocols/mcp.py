@@ -128,11 +128,11 @@ class McpToolCall(JsonRpc):
             value, lambda now: rpc_answer.put(replace_result_value(data, now)), ok=not failed, words=str(value) * failed
         )
 
-    def build_result(self, value: Any, schema: Any = None) -> Any:
-        return super().build_result({**self._result_type_field, **make_tool_result(value, schema)})
+    def build_result_reply(self, value: Any, schema: Any = None) -> Any:
+        return super().build_result_reply({**self._result_type_field, **make_tool_result(value, schema)})
 
-    def build_error(self, error_text: str) -> Any:
-        return super().build_result({**self._result_type_field, **make_error_result(self.tool, error_text)})
+    def build_error_reply(self, error_text: str) -> Any:
+        return super().build_result_reply({**self._result_type_field, **make_error_result(self.tool, error_text)})
 
     def fit_value(self, value: Any, was: Any, schema: Any = None) -> Any:
         return fit_value_to_schema(value, was, schema)
@@ -163,7 +163,7 @@ class Tasks:
         self._calls: dict[str, McpToolCall] = {}
         self._open: set[str] = set()
 
-    def resolve_task_result(self, message: Message | None) -> Message | None:
+    def find_call_of_task_result(self, message: Message | None) -> Message | None:
         """The call whose result a message asks for; the message itself if it asks for none."""
         if isinstance(message, SessionMessage) and message.tool == TASK_RESULT:
             params = message.arguments.get("params")
@@ -260,11 +260,11 @@ class Batch(Message):
             any(p.done for p in parts.values()),
         )
 
-    def build_result(self, value: Any, schema: Any = None) -> Any:
-        return [call.build_result(value, schema) for call in self._calls.values()]
+    def build_result_reply(self, value: Any, schema: Any = None) -> Any:
+        return [call.build_result_reply(value, schema) for call in self._calls.values()]
 
-    def build_error(self, error_text: str) -> Any:
-        return [call.build_error(error_text) for call in self._calls.values()]
+    def build_error_reply(self, error_text: str) -> Any:
+        return [call.build_error_reply(error_text) for call in self._calls.values()]
 
     def fit_value(self, value: Any, was: Any, schema: Any = None) -> Any:
         return value if self._alone is None else self._alone.fit_value(value, was, schema)

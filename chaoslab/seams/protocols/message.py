@@ -45,11 +45,11 @@ class Message:
         results, if it is known."""
         raise NotImplementedError
 
-    def build_result(self, value: Any, schema: Any = None) -> Any:
+    def build_result_reply(self, value: Any, schema: Any = None) -> Any:
         """The whole message that answers with a value of the lab's own."""
         raise NotImplementedError
 
-    def build_error(self, error_text: str) -> Any:
+    def build_error_reply(self, error_text: str) -> Any:
         """The whole message that says that the tool failed."""
         raise NotImplementedError
 

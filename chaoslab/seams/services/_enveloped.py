@@ -35,7 +35,7 @@ class WantedCall:
         text = not empty and self.value.keys() == _TEXT and isinstance(self.value["body"], str)
         message = None if host is not None else parse_message(self.value, request.headers, body=bool(request.body))
         if tasks is not None:
-            message = tasks.resolve_task_result(message)
+            message = tasks.find_call_of_task_result(message)
         self.message: Message | None = message
         if message is not None:
             self.tool, self.value = message.tool, message.arguments

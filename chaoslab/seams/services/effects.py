@@ -31,7 +31,7 @@ def parse_effects(header: str) -> list[tuple[str, Mapping[str, Any]]]:
     return effects
 
 
-def make_task_effect(service: str, tool: str, arguments: Mapping[str, Any]) -> Effect:
+def make_unfinished_task_effect(service: str, tool: str, arguments: Mapping[str, Any]) -> Effect:
     """The effect of a call that was accepted as a task of whose end nobody has heard: it may have done its work."""
     return Effect(
         target=service, tool=tool, request_id="", effect=tool, content=to_jsonable(arguments), reply={}, fingerprint=""
@@ -46,7 +46,7 @@ class SharedEffectNames:
     def __init__(self) -> None:
         self._latest: dict[tuple[str, str], tuple[str, int]] = {}
 
-    def name_repeated_effects(self, service: str, tool: str, request: HttpRequest, arguments: Any) -> str:
+    def build_shared_effect_name(self, service: str, tool: str, request: HttpRequest, arguments: Any) -> str:
         """The name of the request's effects, which it just had; empty if no other request shares it. `arguments`: those
         of its tool."""
         header = next((value for name, value in request.decoded_headers if is_idempotency_key(name)), "")

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from chaoslab.base.values import fixed
 from chaoslab.core.events import CANCELLED
-from chaoslab.core.stream import BodyCutter, BodyParts, EventCutter, Streamed, is_done_marker
+from chaoslab.core.stream import BodyParts, BodySplitter, EventSplitter, Streamed, is_done_marker
 from chaoslab.seams.services.messages import Fields, HttpRequest
 
 Step = Literal["lookup", "connection", "handshake"]
@@ -78,12 +78,12 @@ class Line(Protocol):
 class StreamView:
     """A body of server-sent events, or of messages of a WebSocket, as its reader takes it."""
 
-    def __init__(self, began_s: float, events: BodyCutter | None = None) -> None:
+    def __init__(self, began_s: float, events: BodySplitter | None = None) -> None:
         """`events`: as for `PipedBody`."""
         self._began_s = self._last_s = began_s
         self._first_s: float | None = None
         self._silence_s, self._size, self._count, self._done = 0.0, 0, 0, False
-        self._events = events or EventCutter()
+        self._events = events or EventSplitter()
 
     def note_part(self, data: bytes, now: float) -> None:
         self._first_s = now if self._first_s is None else self._first_s

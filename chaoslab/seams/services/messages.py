@@ -1,5 +1,5 @@
 """HTTP as a service's seam reads and writes it: a request's arguments, and a reply as it goes over a connection.
-`WebSocketCutter` cuts a WebSocket's bytes, those that follow the answer 101 (RFC 6455)."""
+`WebSocketSplitter` cuts a WebSocket's bytes, those that follow the answer 101 (RFC 6455)."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,15 @@ from chaoslab.base.secrets import (
 )
 from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, BodyCutter, EventCutter, FrameCutter, LineCutter
+from chaoslab.core.stream import (
+    EVENT_STREAM,
+    FRAMES,
+    IN_LINES,
+    BodySplitter,
+    EventSplitter,
+    FrameSplitter,
+    LineSplitter,
+)
 from chaoslab.wire.http1 import BODILESS, unpack_body
 
 # The largest body that is compared by its meaning, in bytes; a larger one by its digest.
@@ -180,12 +188,14 @@ def has_body_in_parts(fields: Iterable[tuple[str, str]]) -> bool:
     return False
 
 
-def make_message_cutter(status: int, fields: Iterable[tuple[str, str]]) -> BodyCutter:
+def make_message_splitter(status: int, fields: Iterable[tuple[str, str]]) -> BodySplitter:
     """The cutter of a streamed body: into messages of a WebSocket, lines of JSON, frames, or server-sent events."""
     if status == UPGRADED:
-        return WebSocketCutter()
+        return WebSocketSplitter()
     kind = next((value.lower() for name, value in fields if name.lower() == "content-type"), "")
-    return LineCutter() if kind.startswith(IN_LINES) else FrameCutter() if kind.startswith(FRAMES) else EventCutter()
+    return (
+        LineSplitter() if kind.startswith(IN_LINES) else FrameSplitter() if kind.startswith(FRAMES) else EventSplitter()
+    )
 
 
 UPGRADED = 101
@@ -195,7 +205,7 @@ FRAME_MAX = 4 * 1024 * 1024
 _CONTROL, _LAST = 0x08, 0x80
 
 
-class WebSocketCutter:
+class WebSocketSplitter:
     """Cuts the bytes of one direction into messages, each with all its frames. A frame that controls the connection,
     such as a ping, is a message too, unless it comes in the middle of another one."""
 

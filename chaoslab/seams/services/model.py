@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from chaoslab.base.identity import parse_json
 from chaoslab.core import events
-from chaoslab.core.dialog import Dialog, summarize_request
+from chaoslab.core.dialog import Dialog, build_request_sketch
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, FRAMES
@@ -30,7 +30,7 @@ class ReadAnswer(Protocol):
     reason: str
 
     @property
-    def text_and_calls(self) -> str:
+    def rendered_content(self) -> str:
         """The text and the calls in words."""
 
 
@@ -75,7 +75,7 @@ class ModelHost:
     said_by: Callable[[str, bytes], str | None] = lambda path, body: None  # noqa: ARG005
 
 
-def get_unknown_price(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: ARG001
+def get_no_price(model: str, tokens_in: int, tokens_out: int) -> float | None:  # noqa: ARG001
     """The price of a model if nobody knows prices."""
     return None
 
@@ -86,7 +86,7 @@ class ModelSpending:
 
     tokens: float = 0.0
     cost_usd: float = 0.0
-    price: Callable[[str, int, int], float | None] = field(default=get_unknown_price)
+    price: Callable[[str, int, int], float | None] = field(default=get_no_price)
 
     def record_usage(
         self, heard: ReadAnswer, request: int, estimated: Callable[[ReadAnswer], tuple[int, int]]
@@ -94,7 +94,7 @@ class ModelSpending:
         """The event for an answer, whose tokens are added, `estimated` if it does not state them; None if it says
         nothing."""
         is_stated = heard.tokens_in is not None or heard.tokens_out is not None
-        if not is_stated and not heard.text_and_calls:
+        if not is_stated and not heard.rendered_content:
             return None
         tokens_in, tokens_out = (heard.tokens_in, heard.tokens_out) if is_stated else estimated(heard)
         tokens_in, tokens_out = validate_token_count(tokens_in), validate_token_count(tokens_out)
@@ -146,7 +146,7 @@ class ModelRequest:
         return self.format.estimate_tokens(self.sent.path, self.sent.body, heard)
 
     @property
-    def is_recorded(self) -> bool:
+    def is_to_be_recorded(self) -> bool:
         """True if the log is to keep the model's own replies."""
         return self._host.recorded
 
@@ -161,7 +161,7 @@ class ModelRequest:
             with suppress(ValueError, RecursionError):  # a request that is no JSON cannot be found again
                 question = self.format.compute_question_digest(self.sent.path, self.sent.body)
                 # A question that a recording has no answer to is explained by the newest messages of those that it has.
-                brief = summarize_request(self.format.dialog, parse_json(self.sent.body))
+                brief = build_request_sketch(self.format.dialog, parse_json(self.sent.body))
                 yield replace(
                     make_replied_event(call.target, call.request, call.attempt, question, reply), sketch=brief
                 )

@@ -223,7 +223,7 @@ def _find_failure_kind(faults: AttemptFaults, reach: Candidates, decisions: Sequ
         run_synchronously(
             run_flow(
                 nest_flows(faults.build_fault_getters(reach, decisions), call, faults.log_injected_fault),
-                _UnloggedRefusingDriver(),
+                _InertRefusingDriver(),
             )
         )
     except Failure as failure:
@@ -231,7 +231,7 @@ def _find_failure_kind(faults: AttemptFaults, reach: Candidates, decisions: Sequ
     return "refused"
 
 
-class _UnloggedRefusingDriver:
+class _InertRefusingDriver:
     """The driver of stories that refuse: nothing is sent."""
 
     async def send(self, call: Call) -> Reply:  # noqa: ARG002

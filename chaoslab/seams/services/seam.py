@@ -30,7 +30,7 @@ from chaoslab.core.memory import NOBODY, Decisions, TrialMemory
 from chaoslab.core.pipe import Pipe, Signal
 from chaoslab.core.plan import HITS, Candidates, Plan
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.core.stream import BodyCutter, BodyParts, EventCutter, PipedBody, Streamed, parse_event_json
+from chaoslab.core.stream import BodyParts, BodySplitter, EventSplitter, PipedBody, Streamed, parse_event_json
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams import _client_retry, _trace_context
 from chaoslab.seams.functions.seam import CallTurnGate
@@ -38,7 +38,7 @@ from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
 from chaoslab.seams.services._enveloped import WantedCall, make_message_reply, unwrap_tool_value
 from chaoslab.seams.services._outages import CurrentOutage, Outages
-from chaoslab.seams.services.effects import EFFECT, SAFE, SharedEffectNames, make_task_effect, parse_effects
+from chaoslab.seams.services.effects import EFFECT, SAFE, SharedEffectNames, make_unfinished_task_effect, parse_effects
 from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
 from chaoslab.seams.services.messages import (
     LENGTHS,
@@ -48,9 +48,9 @@ from chaoslab.seams.services.messages import (
     ServedReply,
     has_body_in_parts,
     is_event_stream,
-    make_message_cutter,
+    make_message_splitter,
 )
-from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, get_unknown_price
+from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, get_no_price
 from chaoslab.seams.services.refusals import Refusals, is_refusing_injection
 from chaoslab.seams.services.wire_bytes import WireBytes, Write
 from chaoslab.wire.http1 import BODY_MAX
@@ -82,7 +82,7 @@ class ServiceSeam:
         timeout_s: float,
         clock: Clock = system,
         models: Mapping[str, ModelHost] | None = None,
-        price: Callable[[str, int, int], float | None] = get_unknown_price,
+        price: Callable[[str, int, int], float | None] = get_no_price,
         mcp_reads: Iterable[str] = (),
         in_order: bool = True,
     ) -> None:
@@ -158,7 +158,7 @@ class ServiceSeam:
         for name, tasks in self.tasks.items():
             for call in tasks.list_unfinished_calls():
                 if self.book is not None and call.tool not in self.get_read_only_tools(name):
-                    self.book.note_event(make_task_effect(name, call.tool, call.arguments))
+                    self.book.note_event(make_unfinished_task_effect(name, call.tool, call.arguments))
         self.refusals.end_trial()
         self.book = None
 
@@ -310,7 +310,7 @@ class ServiceAttempt(Attempt):
             decisions = seam.memory.decide_hits(reach, occasion)
         self.hit = decisions.hit or pause_fault is not None
         """True if a fault hits it: `produce_reply_sync` answers it then, else the application, through
-        `yield_recorded_parts`."""
+        `yield_parts_and_record`."""
         self.via = "none" if self.hit else "service"
         self._reads_all = self.hit and self._may_faults_change_value(reach, decisions)
         errors: Mapping[int, ErrorReply] = ERRORS
@@ -377,7 +377,7 @@ class ServiceAttempt(Attempt):
             self.rolled += seam.refusals.list_sparing_injections(name, number, attempt)
         seam.open[id(self)] = self
 
-    def yield_recorded_parts(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
+    def yield_parts_and_record(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
         """The parts of the application's own answer, which is noted when it begins."""
         take = self.make_part_receiver(started)
         for piece in parts:
@@ -446,7 +446,7 @@ class ServiceAttempt(Attempt):
             # The application's own headers with their repetitions, unless a story has changed them.
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
             fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
-            events = make_message_cutter(reply.status, fields)
+            events = make_message_splitter(reply.status, fields)
             return [(str(reply.status), [*fields, *last])], _PipedParts(self, reply.stream, reply.pipes, events)
         self.reply = ServedReply.from_reply(reply)
         # Kept whole, since `ended` compares what the client got with it.
@@ -493,7 +493,7 @@ class ServiceAttempt(Attempt):
             return self._record_whole_answer(status, fields, body, request, value)
         answer_parts, first = answer.iterate_parts(), b""
         if self._reads_all and self.message is not None:
-            first, is_whole = await _read_until_request(answer_parts)
+            first, is_whole = await _read_until_server_request(answer_parts)
             if is_whole:
                 return self._record_whole_answer(answer.status, answer.fields, first, request, value)
         self._fields = answer.fields
@@ -538,12 +538,12 @@ class ServiceAttempt(Attempt):
         """A successful reply of the lab's own."""
         assert self.message is not None
         schema = self.seam.get_output_schema(self.name, self.tool)
-        return make_message_reply(self.message, self.message.build_result(value, schema), schema)
+        return make_message_reply(self.message, self.message.build_result_reply(value, schema), schema)
 
     def _make_error_reply(self, message: str) -> Reply:
         """The reply in which the tool says that it failed."""
         assert self.message is not None
-        return make_message_reply(self.message, self.message.build_error(message))
+        return make_message_reply(self.message, self.message.build_error_reply(message))
 
     def _may_faults_change_value(self, reach: Candidates, decisions: Decisions) -> bool:
         """True if a fault that hits may change the value of a streamed answer, which is then read whole."""
@@ -554,7 +554,7 @@ class ServiceAttempt(Attempt):
     def _make_part_recorder(self, started: Started) -> Take:
         """A function that takes the parts, and None at their end. A list of tools is read before its client has it; a
         reply that the log is to keep is recorded as one when its parts have ended."""
-        recorded, body = self.chat is not None and self.chat.is_recorded, bytearray()
+        recorded, body = self.chat is not None and self.chat.is_to_be_recorded, bytearray()
 
         def keep_part(piece: bytes | None) -> None:
             if piece is not None:
@@ -648,7 +648,7 @@ class ServiceAttempt(Attempt):
         # A 2xx alone: a refused request did nothing, and a model's work is no effect.
         if stated_text is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
             effects = ((self.tool, value),) if self.message is None else self._list_done_effects(value, body)
-        named = self.seam.repeats.name_repeated_effects(self.name, self.tool, request, value) if effects else ""
+        named = self.seam.repeats.build_shared_effect_name(self.name, self.tool, request, value) if effects else ""
         # By its list a repetition of equal arguments is one effect, so they share a name.
         if effects and not named and self.message is not None and self.seam.is_idempotent_tool(self.name, self.tool):
             named = f"{self.tool} {hash_value(value)}"
@@ -686,7 +686,7 @@ class ServiceAttempt(Attempt):
         stream that ends without one has told nothing, so the work may have been done. (A server begins its stream with
         an empty event, 2025-11-25, or tells of its progress first.)"""
         assert self.message is not None
-        message, events, payloads = self.message, EventCutter(), list[Any]()
+        message, events, payloads = self.message, EventSplitter(), list[Any]()
 
         def watch_for_answer(piece: bytes | None) -> None:
             if self.acted:
@@ -720,8 +720,8 @@ class ServiceAttempt(Attempt):
         return expected
 
     def handle_client_end(self, end: ClientEnd) -> None:
-        """Takes the end of the exchange on the client's side. `yield_recorded_parts` or `produce_reply_sync` may still
-        be at work."""
+        """Takes the end of the exchange on the client's side. `yield_parts_and_record` or `produce_reply_sync` may be
+        at work still."""
         if self.over:
             return
         duration_s = self.seam.clock.monotonic() - self.began_s
@@ -839,7 +839,7 @@ class ServiceAttempt(Attempt):
                 bytes=size,
                 via=self.via,
                 rolled=list(self.rolled),
-                reply=(heard and to_one_line(heard.text_and_calls, REPLY_MAX))
+                reply=(heard and to_one_line(heard.rendered_content, REPLY_MAX))
                 or (decode_to_one_line(reply.body, REPLY_MAX) if reply else ""),
                 first_byte_s=streamed.first_byte_s if streamed is not None else None,
                 last_byte_s=streamed.last_byte_s if streamed is not None else None,
@@ -898,7 +898,7 @@ class _PipedParts(BodyParts):
     """A body through the pipes of stories, event by event, each when it is due. Nothing is read while a pipe holds more
     than its room."""
 
-    def __init__(self, attempt: ServiceAttempt, parts: BodyParts, pipes: Sequence[Pipe], events: BodyCutter) -> None:
+    def __init__(self, attempt: ServiceAttempt, parts: BodyParts, pipes: Sequence[Pipe], events: BodySplitter) -> None:
         self._attempt, self._parts, self._now = attempt, parts, attempt.seam.clock.monotonic
         self._line = PipedBody(pipes, self._now(), events) if pipes else None
 
@@ -923,11 +923,11 @@ class _PipedParts(BodyParts):
         return None
 
 
-async def _read_until_request(parts: BodyParts) -> tuple[bytes, bool]:
+async def _read_until_server_request(parts: BodyParts) -> tuple[bytes, bool]:
     """The body of a stream up to its end, and True; or up to a request of the server's, which waits for the client's
     answer, and False."""
     body = bytearray()
-    events = EventCutter()
+    events = EventSplitter()
     while (piece := await parts.read_part()) is not None:
         body += piece
         for event in events.feed(piece):

@@ -17,7 +17,7 @@ ONCE, ALWAYS = KINDS = ("once", "always")
 """The kinds of experiment: the first call of the target meets the fault, or each, retries included."""
 
 
-def classify_experiment_kind(injection: Mapping[str, Any]) -> str:
+def classify_once_or_always(injection: Mapping[str, Any]) -> str:
     """The kind of experiment that an injection makes, by its fields."""
     always = injection.get("chance") == 1 and not injection.get("calls") and not injection.get("triggers")
     return ALWAYS if always else ONCE

@@ -128,14 +128,14 @@ class Chances:
     def is_informative(self) -> bool:
         """True if the mean is as good as what it has to be as good as, each known cell predicted from the others."""
         total = self._sums[("",)]
-        scores = [[*self._iterate_brier_scores(cell, tally)] for cell, tally in self.evidence.cells.items()]
+        scores = [[*self._iterate_leave_out_scores(cell, tally)] for cell, tally in self.evidence.cells.items()]
         if min(total.bad, total.tried - total.bad) < EACH:
             return False
         score, *other_scores = (fmean(column) for column in zip(*scores, strict=True))
         # A tie is enough, and sums of floats may differ in their last digits.
         return score <= min(other_scores) + 1e-12
 
-    def _iterate_brier_scores(self, cell: Cell, tally: Tally) -> Iterator[float]:
+    def _iterate_leave_out_scores(self, cell: Cell, tally: Tally) -> Iterator[float]:
         """Brier's scores of a cell that was left out: of the mean, and of BASES."""
         for levels in (LEVELS, *BASES):
             mean = self.compute_mean_over_levels(cell, levels, less=tally)

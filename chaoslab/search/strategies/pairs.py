@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from chaoslab.core.plan import Injection
-from chaoslab.search._seen_kinds import classify_seen_kind
+from chaoslab.search._seen_kinds import classify_what_caller_saw
 from chaoslab.search.variation import NO_WAY_ON, SearchKnowledge, Site, TriedVariation, Variation, get_injection_site
 
 BATCH = 64
@@ -48,7 +48,7 @@ def batches(knowledge: SearchKnowledge) -> Iterator[list[Variation]]:
     }
     if len(strongest) > 2:
         yield [Variation(tuple(strongest[site].injection for site in sorted(strongest)))]
-    for pairs in (list_pairs_by_kind(knowledge), _list_pairs_by_path(survivors)):
+    for pairs in (list_pairs_by_kind(knowledge), _list_further_pairs_per_kind(survivors)):
         for begin in range(0, len(pairs), BATCH):
             yield [build_pair_variation(pair) for pair in pairs[begin : begin + BATCH]]
 
@@ -58,7 +58,7 @@ def list_pairs_by_kind(knowledge: SearchKnowledge) -> list[Pair]:
     return _pair_survived_faults(_pick_first_fault_per_kind(_find_survived_faults(knowledge)))
 
 
-def _list_pairs_by_path(survivors: Sequence[One]) -> list[Pair]:
+def _list_further_pairs_per_kind(survivors: Sequence[One]) -> list[Pair]:
     """Further pairs of faults of one kind that led the trial another way, up to a number."""
     first = {*map(id, _pick_first_fault_per_kind(survivors))}
     return [pair for pair in _pair_survived_faults(survivors) if not first.issuperset(map(id, pair))][:FURTHER]
@@ -81,7 +81,7 @@ def _find_survived_faults(knowledge: SearchKnowledge) -> list[One]:
         if tried.outcome in NO_WAY_ON or not tried.met or site not in knowledge.calm.attempt_sites:
             continue
         kind, weight = (
-            classify_seen_kind(tried, injection),
+            classify_what_caller_saw(tried, injection),
             _measure_trial_change(knowledge.calm, tried) - FAILED * tried.failed,
         )
         survivors.setdefault((site, kind, tried.path_digest), One(tried, injection, site, kind, weight))

@@ -125,9 +125,9 @@ class TrialSpans:
         at = datetime.fromisoformat(first.ts)
         self._origin_ns = int(at.timestamp()) * 10**9 + at.microsecond * 1000 - round(first.t * 1e9)
         for record in records:
-            self._add_event(record.t, record.event)
+            self._update_spans_by_event(record.t, record.event)
 
-    def _add_event(self, t: float, event: Event) -> None:
+    def _update_spans_by_event(self, t: float, event: Event) -> None:
         match event:
             case CallStarted():
                 self._begin_attempt(t, event)

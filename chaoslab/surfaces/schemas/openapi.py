@@ -237,13 +237,13 @@ def _add_reply(schemas: Schemas, operation: Operation, responses: dict[str, Any]
     if kind and not re.match(r"application/(.*\+)?json|\*/\*", kind):
         schemas.lacking.append(f"{location}: its reply is {kind[:60]}; the fake gives JSON")
     if (example := find_example(medium)) is not NONE:
-        operation.reply = schemas.mask_example(example, _make_seed_name(operation))
+        operation.reply = schemas.mask_example(example, _make_reply_dice_name(operation))
     elif medium:
         operation.reply = schemas.make_sample(
-            schemas.flatten_schema(medium.get("schema"), location), _make_seed_name(operation), reply=True
+            schemas.flatten_schema(medium.get("schema"), location), _make_reply_dice_name(operation), reply=True
         )
 
 
-def _make_seed_name(operation: Operation) -> str:
+def _make_reply_dice_name(operation: Operation) -> str:
     """The name under which the values of an operation's reply are drawn."""
     return operation.path.replace(".", "_")

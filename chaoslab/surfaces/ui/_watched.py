@@ -36,14 +36,14 @@ from chaoslab.record.held import has_live_writer
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.rulings import FILE, Rulings
-from chaoslab.record.spoken import KeptReplies
+from chaoslab.record.spoken import KeptJudgeReplies
 from chaoslab.record.steering import (
     CHANCES,
     NOTHING,
     PAUSED,
     RunSteering,
     is_gateway_run,
-    is_lab_run,
+    is_real_time_lab_run,
     list_injection_names,
 )
 from chaoslab.reports.contents.outcomes import SEVERITY
@@ -309,7 +309,7 @@ class WatchedRun:
         records = [record for key in keys for record in self._open[key].records]
         if self._began is not None:
             records.append(self._began)
-        history = History(records, running=self.running, spoken=KeptReplies.read(self.folder).judge_opinions)
+        history = History(records, running=self.running, spoken=KeptJudgeReplies.read(self.folder).judge_opinions)
         ends: dict[str | None, PromptFinished] = {
             record.trial: event for record, event in history.find_events(PromptFinished)
         }
@@ -396,10 +396,10 @@ class WatchedRun:
         if rulings is None:
             return
         self.scenario, self.ruling = rulings.scenario, str(rulings.state or "")
-        self._apply_standing_rules(Standings(rulings.by_trial))
+        self._update_row_standings(Standings(rulings.by_trial))
         self._version += 1
 
-    def _apply_standing_rules(self, standing: Standings) -> None:
+    def _update_row_standings(self, standing: Standings) -> None:
         """Takes other rules for what ended well."""
         self._standing = standing
         for row in [*self.rows.values()]:
@@ -475,10 +475,10 @@ class WatchedRun:
             "tokens_max": limits.get("tokens") or None,
             "map": (self.folder / MAP).is_file(),
             **self._build_controls_state(),
-            "notes": [*self.notes, *self._describe_cut_lines()],
+            "notes": [*self.notes, *self._describe_unreadable_lines()],
         }
 
-    def _describe_cut_lines(self) -> Iterator[str]:
+    def _describe_unreadable_lines(self) -> Iterator[str]:
         for name, number in sorted(self._follower.cut.items()):
             yield f"{name}: {number} line{'s' if number > 1 else ''} could not be read"
 
@@ -497,7 +497,9 @@ class WatchedRun:
         if run is None or not self.running:
             return {"levers": "", "chances": {}, "switches": [], "manager": None}
         has_own = not is_gateway_run(run)
-        settings = {name: run.settings.get(name) for name in CHANCES} | self._chances if is_lab_run(run) else {}
+        settings = (
+            {name: run.settings.get(name) for name in CHANCES} | self._chances if is_real_time_lab_run(run) else {}
+        )
         return {
             "levers": "run" if has_own else "gateway" if gateway else "",
             "chances": {name: float(value) for name, value in settings.items() if isinstance(value, int | float)},
@@ -506,7 +508,7 @@ class WatchedRun:
                 # A gateway's faults are switched by its own levers.
                 for fault_name in list_injection_names(run)[: has_own * SWITCHES]
             ],
-            "manager": manager if is_lab_run(run) else None,
+            "manager": manager if is_real_time_lab_run(run) else None,
         }
 
 

@@ -167,7 +167,7 @@ class RunsReader:
         folder = self._folders.get(name, self.logs / name)
         signature = compute_run_signature(folder)
         with suppress(OSError):
-            row = {"run": name, **lines.read_run_line(folder).to_page_row()}
+            row = {"run": name, **lines.read_run_list_entry(folder).to_page_row()}
             # It may have gone, or begun to go on, while it was read.
             if name in self._folders and not self._is_running(name):  # still
                 self._store_run_row(name, row)

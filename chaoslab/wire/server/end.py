@@ -190,7 +190,7 @@ class ProxyEnd(asyncio.Protocol):
     def close_gracefully(self) -> None:
         """Ends, and closes once the other side has. A socket that is closed with unread data would be reset."""
         self.stop_forwarding()
-        if (line := self._open_transport) is not None:
+        if (line := self._transport_if_open) is not None:
             self._leaving = True
             line.write_eof()
             if self._source_over:
@@ -214,17 +214,17 @@ class ProxyEnd(asyncio.Protocol):
         self.transport.abort()
 
     @property
-    def _open_transport(self) -> asyncio.Transport | None:
+    def _transport_if_open(self) -> asyncio.Transport | None:
         """The transport while it is open."""
         line = self.transport
         return None if line is None or self.lost or line.is_closing() else line
 
     def pause_or_resume_reading(self) -> None:
         """Stops reading while too much is on its way, and reads on when it is not."""
-        line = self._open_transport
+        line = self._transport_if_open
         if line is None or self._source_over:
             return
-        room = ROOM_BYTES if self._chain is None else self._chain.room_bytes
+        room = ROOM_BYTES if self._chain is None else self._chain.capacity_bytes
         load = self._count_pending_bytes()
         if not self._paused and load >= room:
             self._paused = True
@@ -243,7 +243,7 @@ class ProxyEnd(asyncio.Protocol):
             self.data_received = self.peer.transport.write  # type: ignore[method-assign]
         else:
             self.__dict__.pop("data_received", None)
-        if (line := self._open_transport) is not None:
+        if (line := self._transport_if_open) is not None:
             line.set_protocol(line.get_protocol())  # only now does uvloop look the method up again
 
     def _count_pending_bytes(self) -> int:
@@ -254,7 +254,7 @@ class ProxyEnd(asyncio.Protocol):
             return ROOM_BYTES if self.peer._full else 0
         # The socket's buffer counts as well, or a stalled reader would fill it without bound.
         waiting = self.peer.transport.get_write_buffer_size() if self.peer._full and self.peer.transport else 0
-        self._inside = self._chain.held
+        self._inside = self._chain.held_bytes
         return self._inside + self._chain.held_piece_count * PIECE_BYTES + waiting
 
     def _route_arrived_item(self, item: bytes | Signal) -> None:
@@ -293,24 +293,24 @@ class ProxyEnd(asyncio.Protocol):
         if self._gulped == 0:
             asyncio.get_running_loop().call_soon(self._resume_reading)
         self._gulped += size
-        if self._gulped >= GULP_BYTES and (line := self._open_transport) is not None:
+        if self._gulped >= GULP_BYTES and (line := self._transport_if_open) is not None:
             line.pause_reading()
 
     def _resume_reading(self) -> None:
         stopped, self._gulped = self._gulped >= GULP_BYTES, 0
-        if stopped and not (self._paused or self._source_over) and (line := self._open_transport) is not None:
+        if stopped and not (self._paused or self._source_over) and (line := self._transport_if_open) is not None:
             line.resume_reading()
 
     @property
     def needs_precise_timing(self) -> bool:
-        return self._chain is not None and 0 < self._chain.pause_s < HURRIED_S
+        return self._chain is not None and 0 < self._chain.piece_interval_s < HURRIED_S
 
     def run_due_work(self, limit: float, most: int) -> int:
         """Delivers about `most` pieces of what is due by `limit`, and asks to be called again for the rest."""
         chain = self._chain
         if chain is None:
             return 0
-        if chain.pause_s:
+        if chain.piece_interval_s:
             return self._deliver_with_pauses(chain, limit)
         out = chain.poll(limit, most)
         if out:
@@ -319,7 +319,7 @@ class ProxyEnd(asyncio.Protocol):
                 return len(out)
         wake = chain.find_next_due()
         self._turns.schedule_worker(self, wake)
-        much = self._inside * PIECE_BYTES > chain.room_bytes  # or at least it may be too much
+        much = self._inside * PIECE_BYTES > chain.capacity_bytes  # or at least it may be too much
         if much or self._paused or self.peer._full:
             self.pause_or_resume_reading()
         return most if wake is not None and wake <= limit else len(out)

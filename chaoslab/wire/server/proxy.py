@@ -139,7 +139,7 @@ def make_worker_timer() -> WorkerTimer:
     return WorkerTimer(system.monotonic, soon_s=SOON_S)
 
 
-class Junction:
+class ProxiedConnections:
     """The toxics, in an order that may change, and the connections through them to one upstream."""
 
     def __init__(self, dice: Dice, turns: WorkerTimer, *, dials: Dials | None = None) -> None:
@@ -198,7 +198,7 @@ class Junction:
         return ProxyConnection(self, self._dice(self._accepted), since=since).client
 
 
-class Proxy(Junction):
+class Proxy(ProxiedConnections):
     """A proxy, which accepts while it is enabled. All of it may change while connections are open."""
 
     def __init__(

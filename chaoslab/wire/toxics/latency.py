@@ -38,7 +38,9 @@ class Latency(Toxic):
             return (Timed(due if due > start else start, item),)
 
         # Straight: a chain need not feed it anything while it delays nothing.
-        return PacedQueue(schedule_item, since=now, straight=self.latency <= 0 and not jitters, room_bytes=ROOM_BYTES)
+        return PacedQueue(
+            schedule_item, since=now, straight=self.latency <= 0 and not jitters, capacity_bytes=ROOM_BYTES
+        )
 
 
 class _JitterWalk:

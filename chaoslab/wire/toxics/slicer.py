@@ -25,7 +25,7 @@ class Slicer(Toxic):
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
         # Toxiproxy counts this one in microseconds, unlike all others.
-        pause_s = max(0, self.delay) / 1_000_000
+        piece_interval_s = max(0, self.delay) / 1_000_000
 
         def schedule_pieces(timed: Timed, start: float) -> Iterator[Timed]:
             if isinstance(timed.item, Signal):
@@ -35,11 +35,12 @@ class Slicer(Toxic):
                 for size in self._iterate_sizes(len(timed.item), dice):
                     yield Timed(start, timed.item[begin : begin + size])
                     begin += size
-                    start += pause_s
+                    start += piece_interval_s
                 # An empty piece is a pause for the line, so the next chunk comes after the last pause too.
                 yield Timed(start, b"")
 
-        return PacedQueue(schedule_pieces, since=now, straight=self.average_size <= 0 and not pause_s, pause_s=pause_s)
+        straight = self.average_size <= 0 and not piece_interval_s
+        return PacedQueue(schedule_pieces, since=now, straight=straight, piece_interval_s=piece_interval_s)
 
     def _iterate_sizes(self, total: int, dice: Dice) -> Iterator[int]:
         """The sizes of the pieces, from first to last, each at least one byte."""

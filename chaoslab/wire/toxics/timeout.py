@@ -27,11 +27,11 @@ class _DroppingPipe:
     """A pipe that drops everything. Its timer runs from the connect and begins again with each chunk."""
 
     # Nothing is kept, so reading never has to stop for want of room.
-    held = held_piece_count = 0
-    room_bytes = ROOM_BYTES
+    held_bytes = held_piece_count = 0
+    capacity_bytes = ROOM_BYTES
     # The timer begins anew with each chunk: a chunk of this moment must come in before its end is asked for.
     acts_on_silence = True
-    pause_s = 0.0
+    piece_interval_s = 0.0
     straight = False
 
     def __init__(self, timeout_s: float, now: float) -> None:

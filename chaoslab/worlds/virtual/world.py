@@ -217,17 +217,17 @@ class World:
         return self.elsewhere.warnings
 
     @property
-    def has_drawn_chance(self) -> bool:
+    def has_program_drawn_chance(self) -> bool:
         """True if a program has drawn chance of its own."""
-        return chance.has_world_drawn(self)
+        return chance.has_world_drawn_chance(self)
 
-    def build_call_turns(
+    def build_call_turns_if_virtual(
         self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]
     ) -> CallTurns:
         """The turns of calls that begin at the same moment; see `CallTurns`."""
         return CallTurns(self.machine, order, told)
 
-    def grant_call_allowance(self, function: str) -> int:
+    def check_limits_and_grant_calls(self, function: str) -> int:
         """The number of calls that the running thread may make until it must ask again, this one included."""
         return self.machine.steps.calls.grant_steps(f"calls {function}", "calls")
 
@@ -258,7 +258,7 @@ class World:
         """Kills the program's process, and with it the calling thread, if that is the program's."""
         self.machine.kill_program()
 
-    def interrupt_program(self) -> None:
+    def interrupt_program_if_possible(self) -> None:
         """Ends the wait of the first thread with a CancelledError, if it waits."""
         self.machine.interrupt_program(asyncio.CancelledError())
 
@@ -350,7 +350,7 @@ class World:
         # Its own wait for quiet is no work.
         return [line for line in waiting if not line.startswith(self._settling)]
 
-    def run_outside_trial(self, work: Callable[[], None]) -> None:
+    def run_without_trial_time(self, work: Callable[[], None]) -> None:
         """Runs the work on a thread of its own until it ends, or would never end. It takes none of the trial's time."""
         now = self.machine.now
         with suppress(Hung):

@@ -221,7 +221,7 @@ def test_every_bit_that_is_left_to_chance_is_drawn(make: Callable[[Any], int], o
         made = object.__new__(ids.UuidGenerator)
         vars(made).update(
             _world=SimpleNamespace(time_ns=lambda: 3_999_999), _last_ticks={}, _last_ms=-1, _counter=-1,
-            _chance=SimpleNamespace(**dict.fromkeys(("label_random", "entropy_random"), SimpleNamespace(getrandbits=draw))),
+            _chance=SimpleNamespace(label_random=(drawn := SimpleNamespace(getrandbits=draw)), entropy_random=drawn),
         )  # fmt: skip
         return str(uuid.UUID(int=make(made)))
 

@@ -148,7 +148,7 @@ def test_each_trial_hears_the_replies_that_were_recorded_for_it() -> None:
     calm = work("What is the weather in Oslo?")
     specs = [TrialSpec(number) for number in range(6)]
     recorded: Mapping[str, Sequence[Replied]] = {
-        calm.get_spec_name(spec): [
+        calm.get_work_item_name(spec): [
             spelt(f'{{"main": {{"temp": {spec.number + 30}}}}}', each.fields["request"], each.fields["request_id"])
             for each in one.buffered_events
             if each.is_of_kind(CallFinished) and each.fields["target"] == "weather"

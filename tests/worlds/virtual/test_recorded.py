@@ -17,9 +17,9 @@ from chaoslab.wire.sending import NEVER_SENT, Transport, fetch_reply
 from chaoslab.worlds.virtual.network.recorded_targets import (
     FOR_EVER_S,
     NO_REPLY,
+    AttemptNotingLog,
     RecordedSockets,
     Recording,
-    RecordingLog,
 )
 from chaoslab.worlds.virtual.network.serving import serve_application
 from chaoslab.worlds.virtual.patches import Patches
@@ -90,7 +90,7 @@ class Client:
     def __init__(self, *replies: Replied) -> None:
         self.recording = Recording()
         self.recording.load_replies(replies)
-        self.log = RecordingLog(self.recording, list[BufferedEvent](), origin=0.0)
+        self.log = AttemptNotingLog(self.recording, list[BufferedEvent](), origin=0.0)
 
     def ask(self, request: int, attempt: int, body: Any = BODY, **headers: str) -> tuple[str, dict[str, str], str]:
         self.log.write(

@@ -545,22 +545,22 @@ class Clock:
 def test_a_limit_is_of_steps_at_one_time_and_halves_while_only_they_move_the_clock() -> None:
     machine: Any = Clock()
     pace = StepCounter(machine, 5000, near_s=0.5)
-    assert [pace.count_and_check_limit(steps) for steps in (4998, 1, 1, 1)] == [False, False, True, True]
+    assert [pace.count_and_tell_if_at_limit(steps) for steps in (4998, 1, 1, 1)] == [False, False, True, True]
     machine.now = 0.5
-    assert pace.count_and_check_limit()
+    assert pace.count_and_tell_if_at_limit()
     machine.now = 1.5
-    assert (pace.count_and_check_limit(9), pace.count) == (False, 0)
+    assert (pace.count_and_tell_if_at_limit(9), pace.count) == (False, 0)
     allowed = []
     for until in range(2, 14):
         pace.record_clock_move(float(until))
         machine.now = float(until)
         allowed.append(pace.allowed)
     assert allowed == [2500, 1250, 625, 312, 156, 78, 39, 19, 9, 5, 5, 5]
-    assert (pace.count_and_check_limit(4), pace.count_and_check_limit(1)) == (False, True)
+    assert (pace.count_and_tell_if_at_limit(4), pace.count_and_tell_if_at_limit(1)) == (False, True)
     machine.now = 14.0
     pace.record_clock_move(15.0)
     machine.now = 15.7  # later than it was moved to: something else took time
-    assert (pace.count_and_check_limit(), pace.allowed) == (False, 5000)
+    assert (pace.count_and_tell_if_at_limit(), pace.allowed) == (False, 5000)
     pace.record_clock_move(20.0)
     pace.reset_count()
     assert (pace.allowed, pace.count) == (5000, 0)

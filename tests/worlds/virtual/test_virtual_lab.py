@@ -74,7 +74,7 @@ def test_a_verdict_of_a_trial_is_that_of_its_lines(tmp_path: Path) -> None:
     history = History.read(folder)
     outcomes = [str(one.outcome) for one in found]
     assert outcomes == [
-        str(judge_trial(history, asked.get_spec_name(TrialSpec(number))).outcome) for number in range(30)
+        str(judge_trial(history, asked.get_work_item_name(TrialSpec(number))).outcome) for number in range(30)
     ]
     assert len(set(outcomes)) > 2
 

@@ -226,7 +226,7 @@ def test_a_fault_that_nobody_met_is_healed_unwitnessed(tmp_path: Path) -> None:
             Call("search", "look", "p1.r1", 1, 1), deadline_s=DEADLINE_S
         )
         assert (row, answer.state) == (1, "armed")
-        asking.lab.seam.lanes.report_observation(row, Observation(0.001, DEADLINE_S, None, 200, 10))
+        asking.lab.seam.lanes.end_call_with_observation(row, Observation(0.001, DEADLINE_S, None, 200, 10))
 
     history = played(tmp_path, Plan(1, (always("latency", delay_s=0.5),)), story)
     assert stages(history) == ["scheduled", "armed", "healed"]
@@ -282,7 +282,7 @@ def test_lanes_are_well_until_somebody_gives_them_up(tmp_path: Path) -> None:
     async def story(lanes: VirtualLanes) -> None:
         answer = ManagerAnswer("clear")
         assert await lanes.fetch_health() == Health()
-        assert not await lanes.wait_if_proxies_lost(answer)
+        assert not await lanes.has_lost_proxies(answer)
         with pytest.raises(LabDown, match="its disk is full"):
             lanes.raise_lab_down("its disk is full")
         with pytest.raises(LabDown, match="its disk is full"):

@@ -10,7 +10,7 @@ NAME, NAMED = 60, 8
 """The most characters of a fault's name, and the most faults that are named."""
 
 
-def advise_on_idle_injections(evidence: RuleEvidence) -> list[Advice]:
+def advise_on_injections_without_calls(evidence: RuleEvidence) -> list[Advice]:
     """An injection whose dice were rolled for no call."""
     trials = tuple(evidence.order)
     size = compute_rate(len(trials), len(trials))

@@ -10,7 +10,7 @@ from chaoslab.core import events
 from chaoslab.record.history import Place
 from chaoslab.record.lines import Record
 from chaoslab.record.rulings import RulingState
-from chaoslab.reports._faults import MetFault
+from chaoslab.reports._faults import AttemptFault
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents.outcomes import outcome_glyph, outcome_word
@@ -102,7 +102,7 @@ def _describe_ruling(row: TrialRow) -> str:
 def _list_events(records: Sequence[Record], word_table: _TextTable, *, gone: Set[Place]) -> Iterator[list[Any]]:
     """The events of one trial in time order; a fault is one event, where it was met. `gone`: the attempts that were
     given up."""
-    faults = MetFault.index_by_record(records)
+    faults = AttemptFault.index_by_record(records)
     start_t = records[0].t if records else 0.0
     for number, record in enumerate(records[:EVENTS_MAX]):
         event = record.event
@@ -137,7 +137,7 @@ def _choose_event_lane(event: events.Event) -> str:
     return AGENT
 
 
-def _choose_event_tone(record: Record, fault: MetFault | None, given_up_places: Set[Place]) -> int:
+def _choose_event_tone(record: Record, fault: AttemptFault | None, given_up_places: Set[Place]) -> int:
     match event := record.event:
         case events.CallFinished():
             # Given up by its agent: that is no failure of the service.

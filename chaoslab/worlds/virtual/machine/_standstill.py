@@ -48,7 +48,7 @@ class StepCounter:
         self.allowed, self.count, self._granted, self._left = self._most, 0, 0, 0
         self.at, self._moved_to = self._machine.now, -1.0
 
-    def count_and_check_limit(self, steps: int = 1) -> bool:
+    def count_and_tell_if_at_limit(self, steps: int = 1) -> bool:
         """Counts the steps taken since the last count; True if the limit is reached."""
         now = self._machine.now
         # A request takes some trips by itself, which is no wait of the program's.
@@ -82,14 +82,14 @@ class StepCounter:
         machine = self._machine
         if getcurrent() is machine.hub:  # the machine's own work, which is no loop
             return self._most
-        if self.count_and_check_limit(self._granted):
-            self._wait_for_progress(doing, unit)
+        if self.count_and_tell_if_at_limit(self._granted):
+            self._advance_clock_or_end_run(doing, unit)
         elif self.count * 2 >= self.allowed:  # the loop may wait for work of another thread
             machine.yield_to_due_calls()
         self._granted = max(1, min(self._most // SLICES, self.allowed))
         return self._granted
 
-    def _wait_for_progress(self, doing: str, unit: str) -> None:
+    def _advance_clock_or_end_run(self, doing: str, unit: str) -> None:
         """Lets the calling thread go on when something else has happened. If nothing will, ends the run with a message
         that names the program's line."""
         machine = self._machine
@@ -121,7 +121,7 @@ class StepCounters:
         """The end of the calling thread's wait of zero time: now, or after too many the next event. If there is none,
         ends the run."""
         machine = self._machine
-        if not self.turns.count_and_check_limit():
+        if not self.turns.count_and_tell_if_at_limit():
             return machine.now
         until = machine.find_next_due_time()
         if until is None:
@@ -134,7 +134,7 @@ class StepCounters:
     def count_request(self, whom: str) -> None:
         """Counts a request over the network. It takes a little time, but a loop of requests is no wait."""
         # Soon and not at once, since it is called in the middle of a delivery.
-        if self.requests.count_and_check_limit():
+        if self.requests.count_and_tell_if_at_limit():
             count = f"{self.requests.count:,} requests, less than {NEAR_S * 1000:g} ms apart"
             self._machine.end_run_soon(f"{whom} is asked again and again without a wait ({count})")
 

@@ -44,7 +44,7 @@ class ThreadLocals:
 
     def adopt_os_values(self, first: ThreadOwner) -> None:
         """Gives the first thread the values of the OS thread."""
-        self._slot = _DictionarySlot() if sys.version_info < (3, 13) else _find_local_value_fields()
+        self._slot = _DictionarySlot() if sys.version_info < (3, 13) else _find_thread_state_fields()
         self._tenant = first
         if self._slot is not None:
             self._before = self._slot.read_content()
@@ -124,7 +124,7 @@ class _Token:
     """A key that lives as long as its thread."""
 
 
-class _FieldsSlot:
+class _ThreadStateFieldsSlot:
     """The place from Python 3.13 on: two fields, at `key` and `life` words from the state's start."""
 
     def __init__(self, key: int, life: int) -> None:
@@ -151,7 +151,7 @@ WORDS = 64
 """The number of words of the state that are searched for the fields; the state is longer."""
 
 
-def _find_local_value_fields() -> _FieldsSlot | None:
+def _find_thread_state_fields() -> _ThreadStateFieldsSlot | None:
     """The two fields, found through the references of a local of this thread; None if they are not there."""
     probe = threading.local()
     # Its first use makes the entries that are looked for.
@@ -166,4 +166,4 @@ def _find_local_value_fields() -> _FieldsSlot | None:
         elif isinstance(referent, set) and len(referent) == 1:
             life_token = next(iter(referent))()
             life = values.index(id(life_token)) if id(life_token) in values else None
-    return None if key is None or life is None else _FieldsSlot(key, life)
+    return None if key is None or life is None else _ThreadStateFieldsSlot(key, life)

@@ -281,9 +281,9 @@ class Machine:
         if isinstance(thread, VirtualThread):
             thread.waits_for = wait or ""
         self.end_run_soon(reason, but=None if wait else thread)
-        self.end_turn()
+        self.park_until_run_ends()
 
-    def end_turn(self) -> NoReturn:
+    def park_until_run_ends(self) -> NoReturn:
         """Ends the turn of the calling thread for good."""
         if self.is_in_virtual_thread():
             Waiter(self).park("the end of the run")
@@ -297,7 +297,7 @@ class Machine:
         self.end_run_with_error(Killed())
         # A service's thread goes on: it is the program that dies.
         if _is_agent_thread(getcurrent()):
-            self.end_turn()
+            self.park_until_run_ends()
 
     def interrupt_program(self, error: BaseException) -> None:
         """Raises the error in the first thread of the program, where it waits. The calling thread gets no error."""

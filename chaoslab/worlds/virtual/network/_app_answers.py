@@ -90,7 +90,7 @@ def _unquote_path(path: str) -> str:
 FAILED = b"Internal Server Error"
 
 
-def build_server_headers(body: bytes) -> list[tuple[str, str]]:
+def build_closing_text_headers(body: bytes) -> list[tuple[str, str]]:
     """The headers of an answer of the server's own."""
     return [("content-length", str(len(body))), ("content-type", "text/plain"), ("connection", "close")]
 
@@ -166,4 +166,4 @@ class OpenedAnswer:
 
     def _turn_into_error_500(self) -> None:
         log_app_error(self._target, self._name)
-        self.status, self.fields, self._first, self._rest = 500, build_server_headers(FAILED), FAILED, iter(())
+        self.status, self.fields, self._first, self._rest = 500, build_closing_text_headers(FAILED), FAILED, iter(())

@@ -13,7 +13,7 @@ from chaoslab.base.user_line import find_user_line
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.services.aside import make_service_attempt
 from chaoslab.seams.services.line import AppAnswer, ClientEnd, StreamView
-from chaoslab.seams.services.messages import Fields, HttpRequest, has_body_in_parts, make_message_cutter
+from chaoslab.seams.services.messages import Fields, HttpRequest, has_body_in_parts, make_message_splitter
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 from chaoslab.worlds.virtual.machine.machine import Waiter
 from chaoslab.worlds.virtual.network.network import TRIP_S, Gate, NetworkEnd
@@ -137,12 +137,12 @@ class _Exchange:
         self._last_s = self._machine.now
         return self._parse_bytes(data)
 
-    def _begin_answer(self, status: int, fields: Fields) -> None:
+    def _note_answer_head(self, status: int, fields: Fields) -> None:
         self._answer = status, fields, []
         if has_body_in_parts(fields):
-            self._stream = StreamView(self.attempt.began_s, make_message_cutter(status, fields))
+            self._stream = StreamView(self.attempt.began_s, make_message_splitter(status, fields))
 
-    def _add_body_part(self, piece: bytes) -> None:
+    def _note_body_part(self, piece: bytes) -> None:
         if self._answer is not None:
             self._answer[2].append(piece)
             if self._stream is not None:
@@ -161,9 +161,9 @@ class _Exchange:
             while (event := self._http.next_event()) is not h11.NEED_DATA and event is not h11.PAUSED:
                 if isinstance(event, h11.Response):
                     fields = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in event.headers.raw_items()]
-                    self._begin_answer(event.status_code, fields)
+                    self._note_answer_head(event.status_code, fields)
                 elif isinstance(event, h11.Data):
-                    self._add_body_part(bytes(event.data))
+                    self._note_body_part(bytes(event.data))
                 elif isinstance(event, h11.EndOfMessage):
                     rest = self._http.trailing_data[0]
                     self._bytes -= len(rest)

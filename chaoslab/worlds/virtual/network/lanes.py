@@ -22,7 +22,7 @@ from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.wire.proxies import ToxicInfo
 from chaoslab.wire.server.end import AttachedToxic
-from chaoslab.wire.server.proxy import Junction
+from chaoslab.wire.server.proxy import ProxiedConnections
 from chaoslab.wire.server.turns import WorkerTimer
 from chaoslab.worlds.virtual.network._context import world
 from chaoslab.worlds.virtual.network._loop import VirtualLoop
@@ -31,7 +31,7 @@ from chaoslab.worlds.virtual.network.network import NOBODY, Address, Network, Ne
 LOOPBACK = "127.0.0.1"
 
 
-class Lane(Junction):
+class Lane(ProxiedConnections):
     """An address on the virtual network whose connections run to one upstream, on the given loop."""
 
     def __init__(self, network: Network, loop: VirtualLoop, *, upstream: Address, dice: Dice) -> None:
@@ -127,7 +127,7 @@ class VirtualLanes:
             lane.attach_toxic(_make_attached_toxic(info))
         return name, lane
 
-    def report_observation(self, row: int, observation: Observation) -> None:
+    def end_call_with_observation(self, row: int, observation: Observation) -> None:
         """Takes down the call's lane, and logs if its fault was witnessed."""
         armed = self._armed.pop(row)
         self._guard.end_attempt(armed.call.target, armed.call.request, armed.call.attempt)
@@ -139,7 +139,7 @@ class VirtualLanes:
     def _log_event(self, event: Event, call: Call) -> None:
         self._log.write(event, trial=call.trial)
 
-    async def wait_if_proxies_lost(self, answer: ManagerAnswer) -> bool:  # noqa: ARG002
+    async def has_lost_proxies(self, answer: ManagerAnswer) -> bool:  # noqa: ARG002
         """Always False: nothing here disappears during a call."""
         return False
 

@@ -107,10 +107,10 @@ class RecordedSockets(SocketFactory):
         self._recording = recording
 
     def make_pooled_transport(self, tls: ssl.SSLContext) -> Transport:
-        return _RecordedTransport(super().make_pooled_transport(tls), self._recording)
+        return _RecordedFailureTransport(super().make_pooled_transport(tls), self._recording)
 
 
-class _RecordedTransport:
+class _RecordedFailureTransport:
     def __init__(self, sockets: Transport, recording: Recording) -> None:
         self._sockets, self._recording, self.aclose = sockets, recording, sockets.aclose
 
@@ -123,7 +123,7 @@ class _RecordedTransport:
         return await self._sockets.send_request(request, to, headers, body)
 
 
-class RecordingLog(MemoryLog):
+class AttemptNotingLog(MemoryLog):
     """The seam's log; it also reports each attempt that begins to a recording."""
 
     def __init__(

@@ -21,8 +21,8 @@ from chaoslab.worlds.virtual.network._app_answers import (
     Answering,
     OpenedAnswer,
     Started,
+    build_closing_text_headers,
     build_environ,
-    build_server_headers,
     log_app_error,
 )
 from chaoslab.worlds.virtual.network._client_side import HEAD_MAX, ClientSide, make_connection_gate
@@ -131,7 +131,7 @@ class ServerSide:
                 environ["wsgi.url_scheme"] = "https" if uses_tls(self._end) else "http"
                 environ[LEFT] = self.left
                 with Answering(self._app, environ) as (started, parts):
-                    answer = attempt.yield_recorded_parts(started, parts) if attempt else iter(parts)
+                    answer = attempt.yield_parts_and_record(started, parts) if attempt else iter(parts)
                     self._send_answer(started, answer, bodiless=bodiless)
         except Failure as broken:
             if broken.kind == "reset":
@@ -213,19 +213,19 @@ class ServerSide:
         """Sends a 500 if nothing has been sent yet; otherwise the connection ends in the middle of the answer."""
         # h11 is past that once a head is out.
         if self._http.our_state is h11.SEND_RESPONSE:
-            self._send_server_answer(500, FAILED)
+            self._send_closing_text_answer(500, FAILED)
         self._end.close()
 
-    def _send_server_answer(self, status: int, body: bytes = b"") -> None:
+    def _send_closing_text_answer(self, status: int, body: bytes = b"") -> None:
         """Sends an answer of the server's own, the last one on the connection."""
-        headers = build_server_headers(body)
+        headers = build_closing_text_headers(body)
         head = self._encode_event(h11.Response(status_code=status, headers=headers, reason=get_status_phrase(status)))
         self._end.write(head + self._encode_data(body) + self._encode_event(h11.EndOfMessage()))
 
     def _reject_request(self, error: h11.RemoteProtocolError) -> None:
         # Only while no answer is under way.
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._send_server_answer(int(error.error_status_hint))
+            self._send_closing_text_answer(int(error.error_status_hint))
         self._end.close()
 
 

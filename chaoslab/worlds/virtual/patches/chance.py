@@ -77,7 +77,7 @@ def get_world_chance(world: "Computer") -> WorldChance:
     return cast(WorldChance, chance)
 
 
-def has_world_drawn(world: "Computer") -> bool:
+def has_world_drawn_chance(world: "Computer") -> bool:
     """True if a program of the world has drawn chance of its own."""
     chance: WorldChance | None = world.kept.get("chance")
     return chance is not None and chance.has_drawn

@@ -64,10 +64,10 @@ LOADED = (
 
 ENDS: tuple[tuple[str, str, Callable[..., str]], ...] = (
     ("os", "_exit abort execv execve", lambda *_, **__: "{}"),
-    ("os", "kill", lambda target, number, /: _describe_signal(number, target)),
-    ("os", "killpg", lambda group, number, /: _describe_signal(number, -group)),
-    ("signal", "raise_signal", lambda number, /: _describe_signal(number)),
-    ("signal", "pthread_kill", lambda _, number, /: _describe_signal(number)),
+    ("os", "kill", lambda target, number, /: _describe_end_by_signal(number, target)),
+    ("os", "killpg", lambda group, number, /: _describe_end_by_signal(number, -group)),
+    ("signal", "raise_signal", lambda number, /: _describe_end_by_signal(number)),
+    ("signal", "pthread_kill", lambda _, number, /: _describe_end_by_signal(number)),
 )
 """Functions that end the process: they end the trial as failed. Each has a function that tells from the arguments what
 ends it; empty if nothing does."""
@@ -92,7 +92,9 @@ def patches() -> Iterable[Patch]:
         holder = sys.modules[module_name]
         # Windows lacks some of them.
         for name in filter(partial(hasattr, holder), names.split()):
-            yield Patch(holder, name, _wrap_to_end_run(getattr(holder, name), module_name, name, ends), everywhere=True)
+            yield Patch(
+                holder, name, _wrap_to_end_trial(getattr(holder, name), module_name, name, ends), everywhere=True
+            )
     for refusal in (*LOADED, *WHEN_LOADED):
         if module := sys.modules.get(refusal.module):
             yield from _iterate_refusal_patches(module, refusal)
@@ -113,7 +115,7 @@ def _iterate_refusal_patches(module: Any, refusal: RefusedNames) -> Iterator[Pat
             yield Patch(holder, name, stand_in, everywhere=not inner)
 
 
-def _wrap_to_end_run(
+def _wrap_to_end_trial(
     real: Callable[..., Any], module_name: str, name: str, ends: Callable[..., str]
 ) -> Callable[..., Any]:
     @functools.wraps(real)
@@ -125,7 +127,7 @@ def _wrap_to_end_run(
                 raise error
             # Not raised: a program could swallow it.
             here.world.machine.end_run_with_error(error)
-            here.world.machine.end_turn()
+            here.world.machine.park_until_run_ends()
         return real(*args, **kwargs)
 
     return end_trial_or_call
@@ -135,7 +137,7 @@ _SPARED = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 """The signals that no process ends by, unless it wants to."""
 
 
-def _describe_signal(number: int, target: int | None = None) -> str:
+def _describe_end_by_signal(number: int, target: int | None = None) -> str:
     """The end of this process by that signal, in words; empty if it goes on: the signal has a handler of the program's.
     `target`: as `os.kill` takes it; None is this process. A signal to a group ends others too, whatever this one does.
     Raises Unsupported: it goes to another process."""

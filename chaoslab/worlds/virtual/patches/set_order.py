@@ -39,7 +39,7 @@ def hash_by_number(self: Any) -> int:
     return object.__hash__(self) if world is None else world.machine.get_object_number(self) or object.__hash__(self)
 
 
-def _make_stand_in_class(real: type, make: Callable[..., Any]) -> type:
+def _make_fake_class(real: type, make: Callable[..., Any]) -> type:
     """A fake for the class whose call in a world uses `make`. Its subclasses are subclasses of the real class."""
 
     class Kind(type):
@@ -83,5 +83,5 @@ def patches() -> Iterable[Patch]:
     for kind in filter(None, (Future, _GatheringFuture, *scopes)):
         yield Patch(kind, "__init__", wrap_init_numbering(kind.__init__))
         yield Patch(kind, "__hash__", hash_by_number)
-    yield Patch(asyncio, "Future", _make_stand_in_class(real_asyncio_future, _loop.Future), everywhere=True)
-    yield Patch(asyncio, "Task", _make_stand_in_class(real_asyncio_task, _create_numbered_task), everywhere=True)
+    yield Patch(asyncio, "Future", _make_fake_class(real_asyncio_future, _loop.Future), everywhere=True)
+    yield Patch(asyncio, "Task", _make_fake_class(real_asyncio_task, _create_numbered_task), everywhere=True)
