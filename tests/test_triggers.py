@@ -548,3 +548,13 @@ def test_an_attempt_that_a_number_excludes_was_not_eligible(triggers: dict[str, 
         warnings.simplefilter("ignore", lab.NothingHit)
         trial = lab.run(agent, "x", reads=[look_up], faults=[fault])
     assert sum(count.eligible for count in by_injection(trial.history)) == eligible
+
+
+def test_a_trigger_of_another_package_may_have_the_old_name_of_from_value() -> None:
+    class Old(triggers.Trigger):
+        @classmethod
+        def of(cls, value: Any) -> "Old":
+            return cls(value)
+
+    with pytest.warns(DeprecationWarning, match=r"Old\.of is called from_value now"):
+        assert Old.from_value(3).value == 3

@@ -419,7 +419,7 @@ def find_wrong_lines(env_file: Path) -> list[str]:
     return errors
 
 
-def register_secret_names(further: Iterable[str] = ()) -> None:
+def load_secret_names(further: Iterable[str] = ()) -> None:
     """Takes SECRET_NAMES from the environment, and more names, for a process that loads no settings. Raises
     SettingError: as `load_settings`."""
     texts = {"SECRET_NAMES": read_variable("SECRET_NAMES")}

@@ -215,7 +215,7 @@ class RunningConversation:
         """True if the turn that began last has its answer."""
         return len(self.answers) == self._number
 
-    def begin_parallel_turn(self) -> str | None:
+    def begin_overlapping_turn(self) -> str | None:
         """Begins the next turn beside the one that goes on, as another session does, and gives its words; None if no
         words are due."""
         turn = self._conversation.get_turn(self._number + 1)
@@ -224,7 +224,7 @@ class RunningConversation:
         self._note(TurnStarted(turn=self._number + 1, prompt=turn.say))
         return turn.say
 
-    def finish_parallel_turn(self, text: str) -> None:
+    def finish_overlapping_turn(self, text: str) -> None:
         """Takes the answer of the turn that began beside the last."""
         self._number += 1
         self.finish_turn(text)

@@ -16,7 +16,7 @@ from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base import interrupts
 from chaoslab.base.identity import hash_value
 from chaoslab.base.user_line import Raised
-from chaoslab.config.settings import register_secret_names
+from chaoslab.config.settings import load_secret_names
 from chaoslab.core import events
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection, Plan
@@ -349,7 +349,7 @@ def open_agent_search(
     alone = make_executor(1, limit_s if in_child and not spec.options.isolate else None)
     within_s = limit_s if in_child and (jobs > 1 or not spec.options.isolate) else None
     with ExitStack() as stack:
-        register_secret_names(spec.options.secret_names or ())
+        load_secret_names(spec.options.secret_names or ())
         stack.enter_context(spec.prepare_world())
         twin = None
         if wants_twin:

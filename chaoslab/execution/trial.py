@@ -20,7 +20,7 @@ from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import format_duration
 from chaoslab.base.jsonable import to_one_line
 from chaoslab.base.terminal import clean_text
-from chaoslab.config.settings import register_secret_names
+from chaoslab.config.settings import load_secret_names
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution._checked import build_agent_spec
@@ -324,7 +324,7 @@ def _run_all_trials(
         )
     alone = make_executor(1, limit_s if apart and not spec.options.isolate else None, at_once=at_once)
     with ExitStack() as stack:
-        register_secret_names(spec.options.secret_names or ())
+        load_secret_names(spec.options.secret_names or ())
         stack.enter_context(spec.prepare_world())  # forked workers inherit it
         if wants_twin:
             twin, spec = run_baseline_twin(spec, alone)

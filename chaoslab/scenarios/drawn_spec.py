@@ -222,13 +222,13 @@ class ChoicesSpec(Strict, Generic[T]):
         return OneOf(tuple(self.choices))
 
 
-def classify_value_spec(value: Any) -> str:
+def tag_one_range_or_choices(value: Any) -> str:
     """The tag of a value, of a range or of choices."""
     if isinstance(value, RangeSpec | ChoicesSpec):
         return "choices" if isinstance(value, ChoicesSpec) else "range"
     return "one" if not isinstance(value, Mapping) else "choices" if "choices" in value else "range"
 
 
-def classify_choice_spec(value: Any) -> str:
+def tag_one_or_choices(value: Any) -> str:
     """The tag of a value or of choices."""
     return "choices" if isinstance(value, ChoicesSpec) or (isinstance(value, Mapping) and "choices" in value) else "one"

@@ -21,7 +21,7 @@ from chaoslab.base import parsers
 from chaoslab.core.levels import LEVEL_MAX, is_level
 from chaoslab.execution.options import RunOptions, get_scenario_key, iterate_scenario_options
 from chaoslab.execution.spec import INVALID_RATE, REAL_LIMIT_S
-from chaoslab.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, classify_choice_spec, classify_value_spec
+from chaoslab.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, tag_one_or_choices, tag_one_range_or_choices
 
 VERSION = 1
 DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
@@ -90,11 +90,11 @@ class NumberChoices(ChoicesSpec[Limit]):
 
 DrawnSeconds = Annotated[
     Annotated[Seconds, Tag("one")] | Annotated[TimeRange, Tag("range")] | Annotated[TimeChoices, Tag("choices")],
-    Discriminator(classify_value_spec),
+    Discriminator(tag_one_range_or_choices),
 ]
 DrawnLimit = Annotated[
     Annotated[Limit, Tag("one")] | Annotated[NumberRange, Tag("range")] | Annotated[NumberChoices, Tag("choices")],
-    Discriminator(classify_value_spec),
+    Discriminator(tag_one_range_or_choices),
 ]
 Dotted = Annotated[str, Field(pattern=DOTTED)]
 ToolName = Annotated[str, Field(pattern=r"^[\w.:/-]{1,100}$")]
@@ -123,7 +123,7 @@ class LevelChoices(ChoicesSpec[Level]):
 
 
 DrawnLevel = Annotated[
-    Annotated[Level, Tag("one")] | Annotated[LevelChoices, Tag("choices")], Discriminator(classify_choice_spec)
+    Annotated[Level, Tag("one")] | Annotated[LevelChoices, Tag("choices")], Discriminator(tag_one_or_choices)
 ]
 Family = Literal["network", "tool", "meaning", "model", "stream", "context"]
 OutcomeName = Literal["correct", "degraded", "wrong", "undone", "false_success", "harm", "failed", "hung"]

@@ -225,7 +225,7 @@ def forecast_hits(
     def collect_candidates(injections: Sequence[Injection]) -> dict[str, Candidates]:
         return {
             name: Candidates(
-                i for i in injections if i.covers(name) and not _fault_depends_on_call(i, name, scenario.function_names)
+                i for i in injections if i.covers(name) and not _hit_depends_on_call(i, name, scenario.function_names)
             )
             for name in names
         }
@@ -244,7 +244,7 @@ def forecast_hits(
             for drawn_injection in trial_plan.injections
             if drawn_injection.may_hit
             and any(
-                drawn_injection.covers(name) and _fault_depends_on_call(drawn_injection, name, scenario.function_names)
+                drawn_injection.covers(name) and _hit_depends_on_call(drawn_injection, name, scenario.function_names)
                 for name in names
             )
         ]
@@ -263,7 +263,7 @@ def forecast_hits(
     }  # fmt: skip
 
 
-def _fault_depends_on_call(injection: Injection, target: str, functions: Sequence[str]) -> bool:
+def _hit_depends_on_call(injection: Injection, target: str, functions: Sequence[str]) -> bool:
     """True if only a call itself tells whether it would be hit, such as by its turn. A function is the one tool of its
     target."""
     return not OF_CALLS.isdisjoint(injection.triggers) or ("tool" in injection.triggers and target not in functions)

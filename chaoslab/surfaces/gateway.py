@@ -23,7 +23,7 @@ from chaoslab.base.jsonable import to_one_line
 from chaoslab.base.registry import suggest_name
 from chaoslab.campaigns.gateways import register_gateway
 from chaoslab.config.limits import add_environment_limits
-from chaoslab.config.settings import copy_environment, register_secret_names
+from chaoslab.config.settings import copy_environment, load_secret_names
 from chaoslab.core import events
 from chaoslab.core.events import Event
 from chaoslab.core.fault import get_trait, load_fault
@@ -371,7 +371,7 @@ def open_live_log(
 ) -> Iterator[LiveLog]:
     """A context with the log of a run of one trial, which has begun. `started`: its first event.
     `write_trial_and_run_end` writes its end. `run`: one that goes on. Raises OSError: it cannot be written."""
-    register_secret_names()
+    load_secret_names()
     if run is not None:
         with run.open_log("info", secrets=secrets) as log:
             run.link_as_latest()

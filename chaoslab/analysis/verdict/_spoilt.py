@@ -27,12 +27,12 @@ def find_disturbed_call(trial_events: TrialEvents) -> Finding | None:
 
 def find_outage_failures(history: History, trial: str) -> set[events.AttemptRef]:
     """The attempts that failed since the process of their service was stopped: no fault of a lane can show on them."""
-    return _find_attempts_in_outages(
+    return _find_failed_attempts_in_outages(
         history.find_events(events.FaultWitnessed, trial=trial), history.find_events(events.CallFinished, trial=trial)
     )
 
 
-def _find_attempts_in_outages(
+def _find_failed_attempts_in_outages(
     witnessed: Iterable[tuple[Record, events.FaultWitnessed]], calls: Iterable[tuple[Record, events.CallFinished]]
 ) -> set[events.AttemptRef]:
     attempts = {event.at for _, event in witnessed if traits.begins_outage(event.fault)}
@@ -55,7 +55,7 @@ def find_unmet_armed_fault(trial_events: TrialEvents) -> Finding | None:
     }
     missed = [pair for pair in trial_events.find_events(events.FaultArmed) if fault_key(pair[1]) not in explained]
     in_outages = (
-        _find_attempts_in_outages(
+        _find_failed_attempts_in_outages(
             trial_events.find_events(events.FaultWitnessed), trial_events.find_events(events.CallFinished)
         )
         if missed

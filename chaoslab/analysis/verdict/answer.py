@@ -436,10 +436,10 @@ def _classify_complete_trial(trial: AnsweredTrial) -> AnswerSense | None:
         return AnswerSense(Said.RIGHT, Basis.LEDGER, "nothing was stated about the answer") if rests_on_ledger else None
     if likeness.likeness is Likeness.SAME:
         return AnswerSense(Said.RIGHT, Basis.SAME, likeness.text)
-    return _classify_nulled_values(trial)
+    return _classify_answer_left_null(trial)
 
 
-def _classify_nulled_values(trial: AnsweredTrial) -> AnswerSense | None:
+def _classify_answer_left_null(trial: AnsweredTrial) -> AnswerSense | None:
     """A structured answer that has nothing in the place of all values of its twin's that the prompt does not give: one
     that is kept may be a guess."""
     twin, actual = parse_json_structure(trial.started.twin or ""), parse_json_structure(trial.answer)

@@ -1,6 +1,7 @@
 """The triggers: each class of a family is one, `MaxTimes` for `inject(…, max_times=2)`. So is a file of its own. A
 trigger is a pure condition on an occasion. An injection hits an attempt if all its triggers hold."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -36,14 +37,18 @@ class Trigger:
     order: ClassVar[int] = 0
 
     @classmethod
-    def of(cls, value: Any) -> Self:
+    def from_value(cls, value: Any) -> Self:
         """The trigger of a value as a user writes it. Raises ValueError: it takes no such value; the message says which
         would be right, as `refused` makes it."""
-        raise NotImplementedError
+        if (old := getattr(cls, "of", None)) is None:
+            raise NotImplementedError
+        warnings.warn(f"{cls.__name__}.of is called from_value now", DeprecationWarning, stacklevel=2)
+        trigger: Self = old(value)
+        return trigger
 
     @property
     def value_as_json(self) -> Any:
-        """The value as JSON keeps it; `of` takes it again."""
+        """The value as JSON keeps it; `from_value` takes it again."""
         return list(self.value) if isinstance(self.value, tuple) else self.value
 
     @classmethod
@@ -74,7 +79,7 @@ def parse_trigger(name: str, value: Any, *, where: str = "") -> Trigger:
     LookupError: no such trigger. ValueError: it takes no such value."""
     kind = load_trigger(name)
     try:
-        return kind.of(value)
+        return kind.from_value(value)
     except ValueError as error:
         raise ValueError(f"{name}{where} is {repr_one_line(value)}: {error.args[0]}") from None
 
@@ -89,7 +94,7 @@ class OfNumbers(Trigger):
     """A trigger whose value is a list of whole numbers from 1, kept sorted."""
 
     @classmethod
-    def of(cls, value: Any) -> Self:
+    def from_value(cls, value: Any) -> Self:
         if not isinstance(value, list | tuple | set | frozenset | range) or not value:
             raise cls.refused()
         if not all(type(n) is int for n in value):
@@ -103,7 +108,7 @@ class OfNumber(Trigger):
     """A trigger whose value is a whole number from 1."""
 
     @classmethod
-    def of(cls, value: Any) -> Self:
+    def from_value(cls, value: Any) -> Self:
         if type(value) is not int or value < 1:
             raise cls.refused()
         return cls(value)
@@ -115,7 +120,7 @@ class OnlyTrue(Trigger):
     should_be = "True"
 
     @classmethod
-    def of(cls, value: Any) -> Self:
+    def from_value(cls, value: Any) -> Self:
         if value is not True:
             raise cls.refused()
         return cls(value)

@@ -86,7 +86,7 @@ class Chance(Trigger):
     order = 9
 
     @classmethod
-    def of(cls, value: Any) -> "Chance":
+    def from_value(cls, value: Any) -> "Chance":
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise cls.refused()
         return cls(float(value))
@@ -120,7 +120,7 @@ class Persistence(Trigger):
     should_be = "'once', 'burst 3', 'for_s 2.5' or 'for_good'"
 
     @classmethod
-    def of(cls, value: Any) -> "Persistence":
+    def from_value(cls, value: Any) -> "Persistence":
         match = _FORM.fullmatch(value) if isinstance(value, str) else None
         if match is None:
             raise cls.refused()

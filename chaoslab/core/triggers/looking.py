@@ -27,7 +27,7 @@ class Tool(Trigger):
     order = 1
 
     @classmethod
-    def of(cls, value: Any) -> Tool:
+    def from_value(cls, value: Any) -> Tool:
         if not isinstance(value, str) or not value or len(value) > 200:
             raise cls.refused()
         return cls(value)
@@ -75,7 +75,7 @@ class When(Trigger):
     order = 2
 
     @classmethod
-    def of(cls, value: Any) -> When:
+    def from_value(cls, value: Any) -> When:
         if not isinstance(value, str):
             raise cls.refused()
         return cls(value, condition=parse_condition(value))
@@ -92,8 +92,8 @@ class OnTurn(OfNumbers):
     should_be = "turns' numbers, as in [2]"
 
     @classmethod
-    def of(cls, value: Any) -> OnTurn:
-        return super().of([value] if type(value) is int else value)
+    def from_value(cls, value: Any) -> OnTurn:
+        return super().from_value([value] if type(value) is int else value)
 
     def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.turn in self.value
@@ -128,7 +128,7 @@ class WindowS(Trigger):
     timed = True
 
     @classmethod
-    def of(cls, value: Any) -> WindowS:
+    def from_value(cls, value: Any) -> WindowS:
         if not isinstance(value, list | tuple) or len(value) != 2:
             raise cls.refused()
         if any(isinstance(moment, bool) or not isinstance(moment, int | float) for moment in value):
@@ -158,7 +158,7 @@ class After(Trigger):
         return self.value if self.times == 1 else [self.value, self.times]
 
     @classmethod
-    def of(cls, value: Any) -> After:
+    def from_value(cls, value: Any) -> After:
         name, times = value if isinstance(value, list | tuple) and len(value) == 2 else (value, 1)
         if not isinstance(name, str) or not name or type(times) is not int or times < 1:
             raise cls.refused()

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from chaoslab.base.phrases import add_article
-from chaoslab.config.settings import register_secret_names
+from chaoslab.config.settings import load_secret_names
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution._place import RealTimePlace, TrialPlace
 from chaoslab.execution.agents._baseline import (
@@ -165,7 +165,7 @@ class AgentSpec(AgentCase):
     @contextmanager
     def _open_trial_setup(self, *, ordered: bool) -> Iterator[TrialSetup]:
         """A context with the world, and with the fakes in place. `ordered`: calls may have to wait for a turn."""
-        register_secret_names(self.options.secret_names or ())
+        load_secret_names(self.options.secret_names or ())
         with ExitStack() as stack:
             new, hung, exchanged = stack.enter_context(
                 {"virtual": self._open_virtual_world, "local": self._open_real_time_world}[self.options.world]()

@@ -103,7 +103,7 @@ class TrialUser:
         talk.finish_turn(render_answer((yield from self._ask_one_turn(words, ask))))
         for other, is_next in self._others:
             if is_next:
-                talk.finish_parallel_turn(render_answer(other.answer))
+                talk.finish_overlapping_turn(render_answer(other.answer))
         self._others.clear()
         if self._dies is not None:
             call, self._dies = self._dies, None
@@ -143,7 +143,7 @@ class TrialUser:
         if self.turn_number in self._acted:
             return False
         words = self._words
-        if step.deed == "next" and (words := None if self.talk is None else self.talk.begin_parallel_turn()) is None:
+        if step.deed == "next" and (words := None if self.talk is None else self.talk.begin_overlapping_turn()) is None:
             return False
         if step.deed == "die" and (self.talk is None or not self.talk.has_next):
             return False
