@@ -90,7 +90,7 @@ sweep: names .venv/lab
 charts: .venv/lab
 	@$(BIN)/python charts.py
 
-# Four workers take the files of tests in turn, more than two cores, since many tests wait; those in containers run beside
+# Three workers take the files of tests in turn, more than two cores, since many tests wait; those in containers run beside
 # them, on two workers, and are shown when all are through. What this make says to the makes that it calls is none of the
 # tests' business.
 PYTEST = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
@@ -101,7 +101,7 @@ test: .venv/dev
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-here test-live; code=$$?; cat tests-live.out; exit $$code
 
 test-here: .venv/dev
-	@$(PYTEST) --ignore=tests/live --numprocesses=4 $(SHARED)
+	@$(PYTEST) --ignore=tests/live --numprocesses=3 $(SHARED)
 
 test-live: .venv/dev
 	@$(PYTEST) tests/live --numprocesses=2 $(SHARED) -o cache_dir=.pytest_cache/live >tests-live.out 2>&1

@@ -72,12 +72,12 @@ class TrialPlace(Protocol):
 
 class RealTimePlace:
     """This process, in real time. The first call after the deadline raises SystemExit, and `late` describes it. Agents
-    do not take SystemExit for a failure, event loops stop at it, and threads end by it silently. `kills`: they kill an
-    agent that works in processes of its own."""
+    do not take SystemExit for a failure, event loops stop at it, and threads end by it silently. `kills`: each kills
+    the processes of one agent that works in some: of the first one, and of the one that resumes."""
 
     def __init__(self, deadline_s: float, kills: Sequence[Callable[[], object]] = ()) -> None:
         self.deadline_s, self.deadline, self.late = deadline_s, system.monotonic() + deadline_s, ""
-        self._kills, self._killed = kills, False
+        self._kills, self._killed = [*kills], False
 
     has_program_drawn_chance = None
     """The chance of this process is not the lab's."""
@@ -126,9 +126,10 @@ class RealTimePlace:
 
     def kill_program(self) -> None:
         """Kills the agent's processes. This one is the lab's, too (`RunTargets.checked`)."""
-        # Set before the signal: the end of the process may be seen at once.
+        # Set before the signal: the end of the process may be seen at once. Only what runs now is killed, since the
+        # process that resumes may begin before this returns.
         self._killed = True
-        for kill in self._kills:
+        for kill in self._kills[:1]:
             kill()
 
     def interrupt_program_if_possible(self) -> None:
@@ -143,6 +144,7 @@ class RealTimePlace:
                 self._killed = False
                 next_work()
                 next_work = again() if self._killed else None
+                del self._kills[:-1]  # from now on it is the agent that resumes
         finally:
             over()
             _set_running_loop(outer)

@@ -20,7 +20,7 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.wire.control import VERSION, ControlDatabase, explain_database_error
 from chaoslab.wire.lanes import LabDown
-from tests.cli_parts import Typed, prompts
+from tests.cli_parts import Typed, free_base, prompts
 from tests.disk_parts import Rest, eventually, limit, read_only, rest_of_the_lab, small_disk
 from tests.seams.lab_parts import bench, embedded, said, site
 from tests.sure import sure
@@ -235,7 +235,7 @@ def test_what_is_found_at_the_start_is_made_anew(tmp_path: Path, before: Callabl
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> Iterator[Callable[[], str]]:
     """`chaoslab lab` here, which must refuse to begin in one line; that line."""
-    arguments = ["lab", "BASE_PORT=31000", prompts(tmp_path, ["What is 17 times 24?"])]
+    arguments = ["lab", f"BASE_PORT={free_base()}", prompts(tmp_path, ["What is 17 times 24?"])]
     monkeypatch.chdir(tmp_path)
 
     def refused() -> str:

@@ -1,14 +1,17 @@
 """A command is a scenario's agent: its requests go through the gateway, and its output is judged."""
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import chaoslab as lab
+from chaoslab.execution._place import RealTimePlace
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.located import ScenarioError
 from tests.gateway.parts import shop
+from tests.waiting import DEADLINE_S
 
 PROGRAM = """\
 import os, sys, urllib.request
@@ -108,3 +111,25 @@ def test_a_command_is_asked_twice(wishes: int, why: str, moment: str, tmp_path: 
         (ruling,) = lab.load_scenario(path).run().results[0].rulings
     assert ruling.trial.why == why
     assert (tmp_path / "resets").read_text() == ".\n"
+
+
+def test_the_process_that_resumes_before_the_kill_is_over_is_not_hit() -> None:
+    died, resumed, killed = threading.Event(), threading.Event(), list[str]()
+
+    def kill_agent() -> None:
+        killed.append("agent")
+        died.set()
+        assert resumed.wait(DEADLINE_S)
+
+    place = RealTimePlace(DEADLINE_S, [kill_agent, lambda: killed.append("what resumes")])
+    fault = threading.Thread(target=place.kill_program)
+
+    def begin() -> None:
+        fault.start()
+        assert died.wait(DEADLINE_S)
+
+    place.run_program(begin, over=lambda: None, again=lambda: resumed.set)
+    fault.join()
+    assert killed == ["agent"]
+    place.kill_program()
+    assert killed == ["agent", "what resumes"]
