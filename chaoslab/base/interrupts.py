@@ -60,10 +60,10 @@ class Flag:
 
 
 class Interrupts:
-    """A context, for the main thread. The first signal takes effect once, within `heard` or `cancel_on_signal`. Further
-    signals have no effect: the winding up that follows is bounded and must not be cut short. Nor has the same signal
-    that reaches this process twice, a moment apart: one that is sent to a command's group is passed on by its first
-    process too. Entering the context unblocks signals that were held back."""
+    """A context, for the main thread. The first signal takes effect once, within `raise_on_signal` or
+    `cancel_on_signal`. Further signals have no effect: the winding up that follows is bounded and must not be cut
+    short. Nor has the same signal that reaches this process twice, a moment apart: one that is sent to a command's
+    group is passed on by its first process too. Entering the context unblocks signals that were held back."""
 
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s

@@ -162,7 +162,7 @@ class AnswerFormat(ABC):
     """The format's event for an answer that fails, if it is always the same."""
 
     def build_last_event(self, events: Sequence[Any]) -> bytes:  # noqa: ARG002 - as a rule it is always the same
-        """The format's last event, for a stream that has said these events and ends now. Raises as `heard` does."""
+        """The format's last event, for a stream that has said these and ends now. Raises as `read_answer` does."""
         return self.last
 
     def is_last_event(self, event: bytes) -> bool:

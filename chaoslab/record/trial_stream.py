@@ -68,7 +68,7 @@ class TrialStream:
         return self._iterate_histories(writers[0] if len(writers) == 1 else merge(*writers, key=make_sort_key))
 
     def _iterate_records(self, path: Path, end_min: int) -> Iterator[Record]:
-        """The records of one log, which are in order. `end_min`: as in `gaps.of_log`."""
+        """The records of one log, which are in order. `end_min`: `least` of `gaps.find_gaps_of_log`."""
         before: Record | None = None
         for record in iterate_records(path, cut=partial(self._note_cut_line, path.name)):
             if before is None or record.seq != before.seq + 1:

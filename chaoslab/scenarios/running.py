@@ -407,8 +407,9 @@ class RulingsBook:
 
 
 def import_agent_and_options(scenario: Scenario, *, jobs: int = 1) -> tuple[Any, dict[str, Any]]:
-    """The agent, and the options of `lab.run`, with everything imported that the scenario names, within `modules_of`.
-    Raises ScenarioError: something cannot be imported, or trials in several processes cannot have it."""
+    """The agent, and the options of `lab.run`, with everything imported that the scenario names, within
+    `isolate_folder_modules`. Raises ScenarioError: something cannot be imported, or trials in several processes cannot
+    have it."""
     from chaoslab.execution.agents.functions import fresh
 
     spec = scenario.spec

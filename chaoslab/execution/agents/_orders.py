@@ -71,7 +71,7 @@ class CallReordering:
 
     def add_reordered_results(self, case: AgentCase, number: int, result: AgentResult) -> AgentResult:
         """Adds the results in other orders to the events of a trial that did not end well. `number`: as in
-        `Grounds.add_reordered_results`."""
+        `LostReadFinder.add_lost_read_events`."""
         if case.twin is None or not case.twin.parallel or get_outcome_standing(result.outcome) is Standing.WELL:
             return result
         twin_number = number if case.own_twins is not None else 0
