@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import warm
+from tests.cli_parts import chaoslab, prompts
 from tests.sure import sure
 from tests.waiting import eventually
 
@@ -246,6 +247,13 @@ def test_who_kills_the_child_kills_the_start(folder: Path) -> None:
         assert process.wait(20) == -signal.SIGKILL
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+def test_a_run_leaves_pictures_of_one_pixel(tmp_path: Path) -> None:
+    assert chaoslab(tmp_path, "lab", "WORLD=virtual", prompts(tmp_path, ["What is 6 times 7?"])).returncode == 0
+    pictures = [path.stat().st_size for path in (tmp_path / "charts").glob("*.png")]
+    assert len(pictures) == 8
+    assert max(pictures) < 100
 
 
 @contextlib.contextmanager
