@@ -8,6 +8,9 @@ import pytest
 import chaoslab as lab
 from tests import dying_agents
 
+ENOUGH = 18
+"""The trials for the ten deaths at five calls. One that draws chance would be tried on nine others at each of them."""
+
 
 def run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, careful: bool) -> tuple[Any, dict[str, Any]]:
     (folder := tmp_path / "kept").mkdir()
@@ -26,7 +29,7 @@ def test_a_search_finds_what_an_agent_does_twice(
     name: str, careful: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start, options = run(name, tmp_path, monkeypatch, careful=careful)
-    found = lab.explore(start, "Charge order 17.", tries=["agent_dies"], **options)
+    found = lab.explore(start, "Charge order 17.", tries=["agent_dies"], trials=ENOUGH, **options)
     roots = {str(each.tried.root.symptom) for each in found.failures if each.tried.root}
     assert roots == (set() if careful else {"resumes twice"}), str(found)
     assert bool(found.failures) is not careful, str(found)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import compress
 from typing import Any, TypeVar, cast
 
 from greenlet import getcurrent
@@ -319,10 +318,12 @@ class World:
         that it has not committed. Its connections are their services' matter (`ServiceSeam.hang_up`)."""
         self.machine.remove_killed_threads()
         kept_locks.free_kept_locks(self.machine)
-        kinds, objects = _collect_subclasses(sqlite3.Connection), gc.get_objects()
-        for connection in compress(objects, map(kinds.__contains__, map(type, objects))):  # in C: there are 100,000
-            with suppress(sqlite3.Error):  # closed, or of another thread of the process
-                connection.rollback()
+        kinds = _collect_subclasses(sqlite3.Connection)
+        # A connection refers to its class. To list all objects, 100,000 of them, takes twice as long.
+        for referrer in gc.get_referrers(*kinds):
+            if type(referrer) in kinds:
+                with suppress(sqlite3.Error):  # closed, or of another thread of the process
+                    referrer.rollback()
 
     def wait_until_quiet(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002 - the machine knows
         """Lets everything else go on until nothing is due any more, or for so long; for the first thread."""
