@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from contextlib import closing
@@ -204,18 +205,19 @@ def test_a_baseline_is_not_written_of_it(outcome: str, here: Path, typed: Typed)
     assert not Path("base.json").exists()
 
 
-def test_a_gate_beside_a_baseline_that_is_well_proves_nothing(here: Path) -> None:
-    def gate(*more: str) -> subprocess.CompletedProcess[str]:  # a process each, since the agent's module changes
-        command = [sys.executable, "-m", "chaoslab", "gate", name, "--baseline", "base.json", "--budget", "60", *more]
-        return subprocess.run(command, cwd=here, capture_output=True, text=True)
-
+def test_a_gate_beside_a_baseline_that_is_well_proves_nothing(
+    here: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = write_scenario(here, "unknown")
+    gate = "gate", name, "--baseline", "base.json", "--budget", "60"
     (here / "mine.py").write_text(AGENT)
-    assert gate("--write").returncode == 0
-    write_agent(here, "unknown")
-    ended = gate("--json")
-    (gated,) = json.loads(ended.stdout)["scenarios"]
-    assert (ended.returncode, gated["verdict"]) == (4, "open")
+    assert typed(*gate, "--write").code == 0
+    later = copytree(here, here / "later")  # a folder's modules are loaded once in a process
+    write_agent(later, "unknown")
+    monkeypatch.chdir(later)
+    ended = typed(*gate, "--json")
+    (gated,) = json.loads(ended.out)["scenarios"]
+    assert (ended.code, gated["verdict"]) == (4, "open")
 
 
 @pytest.mark.parametrize("outcome", LIVE)
@@ -226,21 +228,25 @@ def test_a_comparison_of_it_proves_nothing(outcome: str, here: Path, typed: Type
     assert json.loads(ended.out)["verdict"] not in ("better", "no worse")
 
 
-@pytest.mark.parametrize("outcome", LIVE)
-def test_a_test_for_pytest_with_it_does_not_pass(outcome: str, here: Path) -> None:
-    write_agent(here, outcome)
-    given = dict(FAULTS[outcome])
-    fault = f"lab.inject({given.pop('fault')!r}, {given.pop('target')!r}, **{given!r})"
-    (here / "test_it.py").write_text(
-        "import chaoslab as lab, pytest, mine\n"
-        f"@pytest.mark.chaos(faults=[{fault}], trials=3)\n"
-        "def test_it(chaos):\n"
-        "    chaos.run(mine.agent, 'Go.', tools=[mine.refund], reads=[mine.price])\n"
-    )
+def test_a_test_for_pytest_with_it_does_not_pass(here: Path) -> None:
+    tests = ["import chaoslab as lab, pytest"]
+    for outcome in LIVE:
+        write_agent(here, outcome)
+        (here / "mine.py").rename(here / f"mine_{outcome}.py")
+        given = dict(FAULTS[outcome])
+        fault = f"lab.inject({given.pop('fault')!r}, {given.pop('target')!r}, **{given!r})"
+        tests += [
+            f"import mine_{outcome} as m_{outcome}",
+            f"@pytest.mark.chaos(faults=[{fault}], trials=3)",
+            f"def test_{outcome}(chaos, m=m_{outcome}):",
+            "    chaos.run(m.agent, 'Go.', tools=[m.refund], reads=[m.price])",
+        ]
+    (here / "test_it.py").write_text("\n".join(tests))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
     ended = subprocess.run(command, cwd=here, capture_output=True, text=True)
     assert ended.returncode == 1, ended.stdout
-    assert "1 passed" not in ended.stdout
+    assert f"{len(LIVE)} failed" in ended.stdout
+    assert "passed" not in ended.stdout.splitlines()[-1]
 
 
 # --- the count itself ---
@@ -274,9 +280,17 @@ NAMES = {"ENDED_WELL", "ENDED_OPEN"}
 WELL = {"correct", "degraded"}
 
 
-def _derives(path: Path) -> bool:
+def _read_modules() -> dict[str, str]:
+    """The text of each module of the package, by its path there."""
+    room = ROOT / "chaoslab"
+    return {str(path.relative_to(room)): path.read_text(encoding="utf-8") for path in room.rglob("*.py")}
+
+
+def _derives(text: str) -> bool:
     """True if a module tells well from bad by the names of outcomes: by the sets, or by both good names together."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    if not any(name in text for name in NAMES) and not all(name in text.lower() for name in WELL):
+        return False  # without the time that parsing takes
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & NAMES:
             return True
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
@@ -294,22 +308,22 @@ PASSED = {"analysis/measures/intervals.py", "wire/toxics/limit_data.py"}
 COUNTED = {"well", "bad", "passed", "judged", "standings", "unknown", "invalid", "unfinished", "undone"}
 
 
-def _subtracts(path: Path) -> bool:
+def _subtracts(text: str) -> bool:
     """True if a module takes one number of trials from another: an open one is in neither, and would turn up as the
     other."""
-    found = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.BinOp))
+    if not re.search(rf" - .*\b({'|'.join(COUNTED)})\b|\b({'|'.join(COUNTED)})\b.*\s- ", text):
+        return False  # without the time that parsing takes; ruff puts spaces around an operator
+    found = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.BinOp))
     names = ({getattr(each, "attr", getattr(each, "id", "")) for each in (node.left, node.right)}
              for node in found if isinstance(node.op, ast.Sub))  # fmt: skip
     return any(each & COUNTED for each in names)
 
 
 def test_no_other_place_counts_trials_by_subtraction() -> None:
-    room = ROOT / "chaoslab"
-    found = {str(path.relative_to(room)) for path in room.rglob("*.py") if _subtracts(path)}
+    found = {name for name, text in _read_modules().items() if _subtracts(text)}
     assert found == SUBTRACTS | PASSED
 
 
 def test_no_other_place_derives_what_ended_well() -> None:
-    room = ROOT / "chaoslab"
-    found = {str(path.relative_to(room)) for path in room.rglob("*.py") if _derives(path)}
+    found = {name for name, text in _read_modules().items() if _derives(text)}
     assert found == DERIVES | ACCEPTS | LEAVES_OUT
