@@ -174,6 +174,15 @@ def two_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charts, "_iterate_chart_functions", lambda: drawn)
 
 
+@pytest.fixture
+def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a run nor a sweep has charts, for a test that looks at none."""
+    from chaoslab.reports import charts
+
+    monkeypatch.setattr(charts, "_iterate_chart_functions", list)
+    monkeypatch.setattr(charts, "draw_multi_run_charts", lambda _: {})
+
+
 def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
