@@ -36,6 +36,7 @@ from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import RunSteering
 from chaoslab.scenarios.load import ScenarioErrors
+from tests import warm
 from tests.cli_parts import Typed
 from tests.gateway.parts import shop
 from tests.seams.lab_parts import eventually
@@ -670,12 +671,12 @@ def test_nothing_of_a_step_outlives_a_killed_campaign(tmp_path: Path) -> None:
     step = "test -e pid && exit 0; sleep 1000 & echo $! > pid.part; mv pid.part pid; wait"
     # What takes back is asked nothing: it would wait for an answer that nobody gives.
     made(tmp_path, steps=[{"command": ["sh", "-c", step]}], rollback=[["sh", "-c", "test ! -p /dev/stdin"]])
-    command = [sys.executable, "-m", "chaoslab", "campaign", "run", str(tmp_path / "shop.campaign.yml")]
+    command = [warm.python(), "-m", "chaoslab", "campaign", "run", str(tmp_path / "shop.campaign.yml")]
     command += ["--logs", str(tmp_path / "c"), "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
         eventually((tmp_path / "pid").exists)
         eventually(lambda: '"process"' in (tmp_path / "c" / "shop" / "journal.jsonl").read_text())
-        killed.kill()
+        os.kill(warm.child(killed.pid), signal.SIGKILL)
     pid = int((tmp_path / "pid").read_text())
     eventually(lambda: not is_running(pid))
     assert subprocess.run(command, input=b"", stdout=subprocess.DEVNULL, check=False).returncode == 0
@@ -703,7 +704,9 @@ class Traffic:
 
     def command(self, do: str) -> list[str]:
         file = str(self.folder / "shop.campaign.yml")
-        return [sys.executable, "-m", "chaoslab", "campaign", do, file, "--logs", str(self.folder / "c")]
+        # The campaign knows the gateway by the number of the process that it starts.
+        python = warm.python_but(self.folder, "gateway")
+        return [python, "-m", "chaoslab", "campaign", do, file, "--logs", str(self.folder / "c")]
 
     def status(self) -> int:
         """The status of a call; 0 if the gateway is not there."""
@@ -751,7 +754,7 @@ def traffic(folder: Path, *, linger_s: float = 60.0, logs: tuple[str, ...] = (),
 def test_a_killed_campaigns_gateway_only_passes_on_and_ends_when_nothing_comes(tmp_path: Path) -> None:
     with traffic(tmp_path, linger_s=1.0) as there:
         with there.start() as killed:
-            killed.kill()
+            os.kill(warm.child(killed.pid), signal.SIGKILL)
         seen = list[int]()
         eventually(lambda: there.note(seen) == 200)
         assert 0 not in seen  # it was never away
@@ -765,7 +768,7 @@ def test_a_killed_campaigns_gateway_only_passes_on_and_ends_when_nothing_comes(t
 def test_a_gateway_of_a_killed_campaign_gives_its_place_to_the_next_one(tmp_path: Path) -> None:
     with traffic(tmp_path) as there:
         with there.start() as killed:
-            killed.kill()
+            os.kill(warm.child(killed.pid), signal.SIGKILL)
         eventually(lambda: there.status() == 200)
         with there.start() as again:
             again.send_signal(signal.SIGINT)
@@ -818,11 +821,11 @@ def test_a_gateway_of_a_killed_campaign_is_probed_by_the_next_start_and_ended_by
     with traffic(tmp_path) as there:
         there.add_probe("http://127.0.0.1")
         with there.start() as killed:
-            killed.kill()
+            os.kill(warm.child(killed.pid), signal.SIGKILL)
         eventually(lambda: there.status() == 200)
         there.linger_s = 50.0  # in the file too, whose step has another name now
         with there.start() as again:
-            again.kill()
+            os.kill(warm.child(again.pid), signal.SIGKILL)
         assert there.count_probes() == [1, 0]
         step = there.story.done[-1]
         told = subprocess.run(there.command("stop"), capture_output=True, text=True, check=False).stdout

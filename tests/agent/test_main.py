@@ -28,7 +28,7 @@ from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import Health, LabDown
 from chaoslab.worlds.local import LocalWorld
 from tests import warm
-from tests.cli_parts import command, free_base, warm_parts
+from tests.cli_parts import chaoslab, command, free_base, warm_parts
 from tests.seams.lab_parts import NOW, embedded, eventually, managed, said, site
 
 LONG_S = 40.0
@@ -296,14 +296,10 @@ def test_what_was_typed_wrong_gets_one_line(
     assert words.count("\n") == 1
 
 
-def test_tools_that_are_not_there_are_said_in_one_line(
-    tmp_path: Path, base: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from chaoslab.cli import main
-
-    code = main(["agent", "--logs", str(tmp_path), "--state", str(tmp_path / "state.db"), f"BASE_PORT={base}"])
-    words = capsys.readouterr().err
-    assert code == 2
-    assert "search does not say what it offers" in words
-    assert "is `chaoslab tools` running?" in words
-    assert words.count("\n") == 1
+def test_tools_that_are_not_there_are_said_in_one_line(tmp_path: Path, base: int) -> None:
+    places = "--logs", str(tmp_path), "--state", str(tmp_path / "state.db")
+    ended = chaoslab(tmp_path, "agent", *places, f"BASE_PORT={base}")
+    assert ended.returncode == 2
+    assert "search does not say what it offers" in ended.stderr
+    assert "is `chaoslab tools` running?" in ended.stderr
+    assert ended.stderr.count("\n") == 1
