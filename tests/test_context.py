@@ -99,6 +99,7 @@ def test_a_story_knows_where_in_the_trial_it_is(tmp_path: Path) -> None:
     assert third[4][1] == (2, None, elapsed_s, elapsed_s + 0.5)
 
 
+@pytest.mark.usefixtures("no_charts")
 def test_the_labs_own_run_and_its_replay_tell_a_story_the_same(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = prompts(here, ["What is the average of the temperatures in Rome, Athens and Lisbon?"])
     with installed(here, STALE.replace("each.call.tool == call.tool and ", "")):

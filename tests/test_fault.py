@@ -296,6 +296,7 @@ def test_a_command_says_the_line_and_ends_with_2(
     assert not (tmp_path / "logs").exists()
 
 
+@pytest.mark.usefixtures("no_charts")
 def test_a_replay_says_the_line_and_ends_with_2(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "plug").mkdir()
     with installed(here / "plug", LIAR):

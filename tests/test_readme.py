@@ -39,9 +39,10 @@ INSTALL = ("export CHAOSLAB=", "pip install ")
 PICTURES = len(list_charts())
 RUN = ".venv/bin/chaoslab lab "
 ONCE = list(dict.fromkeys(commands()))
-QUICK = (ROOT / "docs" / "how-to" / "choose-what-breaks.md").read_text(encoding="utf-8")
-"""Its commands differ in what breaks alone, so they run in virtual time; what they mean is held by test_makefile."""
 LABS = [line for line in ONCE if line.startswith(("make lab", RUN)) and "mine.json" not in line]
+REAL = [line for line in LABS if line == "make lab" or "service_" in line]
+"""Runs on loopback: the usual one, and those that stop processes. All others differ in their settings alone, so they
+run in virtual time; what they mean is held by test_makefile."""
 
 
 @dataclass
@@ -61,7 +62,7 @@ def one_by_one(folder: Path, lines: Iterable[str]) -> dict[str, Ran]:
         words = ["lab", *shlex.split(line.replace("--trials 60", "--trials 6"))[2:]]
         shutil.rmtree(folder / "charts", ignore_errors=True)
         mine = prompts(folder, [{"prompt": "What is 6 times 7?", "facts": ["42"]}])
-        quick = ["WORLD=virtual"] if f"\n{line}" in QUICK and f"\n{line}" not in README else []
+        quick = [] if line in REAL else ["WORLD=virtual"]
         ended = chaoslab(folder, *words, *quick, f"BASE_PORT={free_base()}", mine)
         made[line] = Ran(folder, ended, len(list((folder / "charts").glob("*.png"))))
     return made

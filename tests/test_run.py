@@ -346,7 +346,7 @@ def test_a_service_that_is_real_has_no_place_in_it(tmp_path: Path) -> None:
     assert not (tmp_path / "logs").exists()
 
 
-def test_the_run_that_a_calm_one_points_to_has_a_failure(here: Path, typed: Typed) -> None:
-    ended = typed("lab", "WORLD=virtual", *FAILING.split(), "--fail-on", "wrong,false_success,harm")
-    assert ended.code == 1, ended.out
-    assert list((here / "logs").glob("*/report.html"))
+def test_the_run_that_a_calm_one_points_to_has_a_failure(tmp_path: Path) -> None:
+    ended = chaoslab(tmp_path, "lab", "WORLD=virtual", *FAILING.split(), "--fail-on", "wrong,false_success,harm")
+    assert ended.returncode == 1, ended.stdout
+    assert list((tmp_path / "logs").glob("*/report.html"))
