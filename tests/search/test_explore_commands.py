@@ -49,11 +49,11 @@ func main() {
 }
 """
 DYING_NODE = """\
-const fs = require("fs"), careful = process.argv.includes("careful");
+const fs = require("fs"), http = require("http"), careful = process.argv.includes("careful");
 const done = fs.existsSync("done.json") ? JSON.parse(fs.readFileSync("done.json")) : [];
-const post = (step) => fetch(`${process.env.SHOP_URL}/${step}`, {
-  method: "POST", body: "{}", headers: careful ? { "Idempotency-Key": `${step} 17` } : {},
-});
+const post = (step) => new Promise((done, fail) => http.request(`${process.env.SHOP_URL}/${step}`, {
+  method: "POST", headers: careful ? { "Idempotency-Key": `${step} 17` } : {},
+}, (reply) => reply.resume().on("end", done)).on("error", fail).end("{}"));
 (async () => {
   for (const step of ["charges", "mails"].filter((step) => !done.includes(step))) {
     await post(step);
@@ -63,7 +63,7 @@ const post = (step) => fetch(`${process.env.SHOP_URL}/${step}`, {
   console.log("charged");
 })();
 """
-"""Charges and mails; the steps that are done stand in a file."""
+"""Charges and mails; the steps that are done stand in a file. Without fetch, which would be most of its start."""
 
 
 class Shop(BaseHTTPRequestHandler):
