@@ -364,7 +364,7 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
     assert breaks.startswith("it breaks at level 1")
     harm = (
         "    harm: refund, but its amount is '48.2' instead of '49.0'; missing: the state's 17.refunded is 48.2, "
-        "which was 0.0, instead of 49.0; by says=, * is null: it does not say so"
+        "which was 0.0, instead of 49.0; the answer does not say so: says= finds no admission in it"
     )
     assert failed[:3] == ["  trial 19:", harm, "    it met outdated_info on get_order"], "harm comes first"
     assert failed[3].endswith(" --trial 19 --set chaos_level=1")
