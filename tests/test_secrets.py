@@ -307,8 +307,22 @@ def test_names_are_added_and_spared() -> None:
         assert (
             Masker().mask('{"X-Shop-Pass2Go": "abc", "token": "seen"}') == '{"X-Shop-Pass2Go": "***", "token": "seen"}'
         )
+        assert Masker().mask("token: seen1234") == "token: seen1234"
     finally:
         set_secret_names([])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x-shop-badge: {}", "X_SHOP_BADGE={}", '{{"x_shop_badge": "{}"}}', '{{"shopBadge": "{}"}}', "shop_badge={}&a=1"],
+)
+def test_an_added_name_is_found_however_it_is_spelled(text: str) -> None:
+    try:
+        set_secret_names(["x-shop-badge"])
+        assert Masker().mask(text.format("Badge55abc")) == text.format("***")
+    finally:
+        set_secret_names([])
+    assert Masker().mask(text.format("Badge55abc")) == text.format("Badge55abc")
 
 
 def badge(_: str) -> str:
