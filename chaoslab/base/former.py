@@ -4,6 +4,7 @@ _DECIDES = "words decide nothing any more: state says, facts, effects or judge"
 COMMANDS = {
     "label": _DECIDES,
     "judge": "judge: model in the scenario, or judge='model' of lab.run, asks while the trials run",
+    "bisect": "git bisect run asks chaoslab gate: docs/how-to/compare-and-prove.md has the three lines",
     "completion": "chaoslab --all lists the commands, and each has --help",
     "from-traces": "init finds the tools in your agent's source, from-openapi and from-mcp write fakes of services",
 }
