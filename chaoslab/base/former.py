@@ -6,6 +6,7 @@ COMMANDS = {
     "judge": "judge: model in the scenario, or judge='model' of lab.run, asks while the trials run",
     "bisect": "git bisect run asks chaoslab gate: docs/how-to/compare-and-prove.md has the three lines",
     "completion": "chaoslab --all lists the commands, and each has --help",
+    "follow": "chaoslab ui shows a run while it goes on, and tail -f logs/latest/info.log its lines",
     "from-traces": "init finds the tools in your agent's source, from-openapi and from-mcp write fakes of services",
 }
 OPTIONS = {

@@ -36,7 +36,7 @@ GROUPS = {
 """The commands of `chaoslab --help`, by group."""
 MORE = {
     "more tests": ("check", "shrink", "prove", "plan", "memory", "campaign", "stop", "sweep"),
-    "more on runs": ("runs", "summary", "follow", "steer", "replay", "charts", "otlp"),
+    "more on runs": ("runs", "summary", "steer", "replay", "charts", "otlp"),
     "from what you have": ("from-openapi", "from-mcp"),
     "the lab's parts": ("agent", "tools", "manager", "model", "toxiproxy", "settings"),
 }

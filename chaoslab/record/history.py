@@ -11,10 +11,8 @@ from pathlib import Path
 from sys import intern
 from typing import Protocol, TypeVar, cast
 
-from chaoslab.base.clock import Clock, system
 from chaoslab.base.garbage import pause_collector
 from chaoslab.core import events
-from chaoslab.record.follow import follow_run
 from chaoslab.record.gaps import Gap, describe_gaps, find_gaps, find_trials_with_gaps
 from chaoslab.record.held import has_live_writer
 from chaoslab.record.lines import Record, iterate_records, list_log_files
@@ -114,12 +112,6 @@ class History:
             history.spoken = replies.judge_opinions
             history.notes += replies.notes
             return history
-
-    @staticmethod
-    def follow_run(folder: Path, *, clock: Clock = system) -> Iterator[Record]:
-        """The events of a run as they are written, by any process. It ends with the run. Raises OSError: a log cannot
-        be read."""
-        return follow_run(folder, clock=clock)
 
     @property
     def unreadable_counts(self) -> dict[str, int]:
