@@ -15,7 +15,6 @@ import pytest
 
 from chaoslab.cli import main
 from chaoslab.reports.gate import Gate
-from chaoslab.seams.gateway.controls import Bounds
 
 AGENT = """\
 def careful(prompt):
@@ -69,7 +68,6 @@ COMMAND = {
     "reset": "true", "resume": ["false", "y"], "resumes": 3, "changed": ["trials=4", "anyway=true"],
 }  # fmt: skip
 GATED = "--alpha 0.02 --open-max 0.3"
-BOUNDS = "--max-faults 3 --until 40 --lease 50"
 ROWS: list[tuple[str, str, dict[str, Any]]] = [
     ("scenarios.demo.render_demo", "demo -n 3 --seed 5 --chaos-level 2", {"trials": 3, "seed": 5, "chaos_level": 2.0}),
     ("scenarios.running.run_scenario", f"test {ONE} -n 3 --seed 5 --jobs 2 --trial 2 --logs kept --keep failed",
@@ -135,10 +133,10 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
     ("scenarios.exploring.shrink_failing_trial", f"shrink {ONE} --trial 2 --seed 5", {"number": 2, "seed": 5}),
     ("scenarios.load.load_file_scenarios", f"shrink {ONE} --set trials=4", {"changed": ["trials=4"]}),
     *(("surfaces.gateway.run_gateway",
-       f"{words} {ROUTE} --port 9001 --port-of crm=9002 --timeout 70 --logs kept {BOUNDS}"
+       f"{words} {ROUTE} --port 9001 --port-of crm=9002 --timeout 70 --logs kept"
        f" --stop-if 'error_rate > 0.2 over 60s' {end}",
        {"port": 9001, "ports": {"crm": 9002}, "timeout_s": 70.0, "logs": KEPT,
-        "bounds": Bounds(3, 40.0, (0.2, 60.0), 50.0)})
+        "stop_if": (0.2, 60.0)})
       for words, end in (("gateway", ""), ("exec", "-- true"))),
     *(("seams.gateway.routes.parse_routes", f"{words} --route api.openai.com {end}",
        {"texts": ["api.openai.com"], "hosts": True})
@@ -163,7 +161,9 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
      {"command": ["true", "x"], "kept": False, "gate": Gate(0.9, ("hung",)), "settle_s": 7.0,
       "levers": True, "deadline_s": 80.0, "attempts_max": 9,
       "resume": ["false", "y"], "resumes": 3}),
-    ("surfaces.exec_agent.run_with_faults", f"exec {ROUTE} --lease 50 -- true", {"levers": True, "kept": True}),
+    ("surfaces.exec_agent.run_with_faults", f"exec {ROUTE} -- true", {"levers": False, "kept": True}),
+    *(("config.limits.load_limits", f"{words} {ROUTE} --limits l.json {end}", {"source": "l.json"})
+      for words, end in (("gateway", ""), ("exec", "-- true"))),
     ("surfaces.exec_agent.learn_expected_effects",
      f"exec {ROUTE} --files work --settle 7 --deadline 80s -- true x",
      {"command": ["true", "x"], "settle_s": 7.0, "deadline_s": 80.0, "wishes": 1}),
