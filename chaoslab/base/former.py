@@ -18,6 +18,7 @@ OPTIONS = {
     "--lease": '--limits \'{"lease": "FILE"}\', a file that is touched every lease_s',
     "--hosts": '--limits \'{"hosts": ["crm.example"]}\'',
     "--shadow": "--limits '{\"shadow\": true}'",
+    "--index": "chaoslab ui LOGS shows all runs, and the trend of each scenario",
     "--log-as": "leave it out, a log is lines of text; --keep failed makes it small",
     "--count-words": _DECIDES,
     **dict.fromkeys(("--against-labels", "--certain-above"), "leave it out, the judge's word counts as it is"),
