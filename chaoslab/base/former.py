@@ -29,6 +29,10 @@ FORMATS = {
     "charts": "chaoslab charts draws them",
     "junit": "chaoslab test and chaoslab gate write it, with --junit FILE",
 }
+MEMORY_ACTIONS = {
+    "archive": "forget RUN leaves a run out; or delete memory.db, and add the folders that count",
+    "export": "show TABLE --json prints a table, and memory.db is a SQLite file",
+}
 SETTINGS = dict.fromkeys(
     ("TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"), "name your server as the translator in agent/config.json"
 )

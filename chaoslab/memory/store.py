@@ -37,7 +37,7 @@ PATIENCE_S = 10.0
 """The longest wait for another process that holds the file, in seconds."""
 OLD = ".old"
 """The ending of a damaged memory that was renamed."""
-KNOWN, ARCHIVED, FORGOTTEN = "known", "archived", "forgotten"
+KNOWN, FORGOTTEN = "known", "forgotten"
 SCHEMA = """
 CREATE TABLE runs (key TEXT PRIMARY KEY, name TEXT, folder TEXT, began TEXT, world TEXT, subject TEXT,
     scenario TEXT, seed INTEGER, level REAL, revision TEXT, trials INTEGER, bad INTEGER, harm INTEGER, seconds REAL,
@@ -180,8 +180,8 @@ class Memory:
             raise Busy(f"{self.path}: it cannot be used now ({error}); it stays as it is: try again later") from None
 
     def add(self, folders: Iterable[Path], *, again: bool = False) -> AddedRuns:
-        """Adds the runs in these folders, and the notes beside the memory. `again`: also those that were forgotten or
-        archived. Raises Busy: the memory cannot be written now."""
+        """Adds the runs in these folders, and the notes beside the memory. `again`: also those that were forgotten.
+        Raises Busy: the memory cannot be written now."""
         added = AddedRuns()
         with self._open_database() as db:
             states = dict(db.execute("SELECT key, state FROM runs"))
@@ -305,15 +305,6 @@ class Memory:
         _insert_rows(db, "calls", calls)
 
     # What is left out.
-
-    def archive(self, before: str) -> int:
-        """Leaves the runs that began before this moment (ISO 8601) out of every sum; returns their number."""
-        with self._open_database() as db:
-            archived_count = db.execute(
-                "UPDATE runs SET state = ? WHERE state = ? AND began < ?", (ARCHIVED, KNOWN, before)
-            ).rowcount
-            self._rebuild_derived_tables(db)
-        return archived_count
 
     def forget(self, *, run: str = "", subject: str = "", target: str = "") -> int:
         """Takes out the experiments of a run (its name, key or folder), of a subject or at a target; returns their
