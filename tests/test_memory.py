@@ -198,7 +198,7 @@ def test_mended_code_stands_apart_from_the_code_before_it(
 
 
 def test_its_tables_are_frames(logs: Path) -> None:
-    store = filled(logs)
+    filled(logs)
     found = lab.memory(logs)
     assert found.experiments.shape == (3, 24)
     assert list(found.components["fault"]) == ["lost_reply", "rate_limit"]
@@ -206,10 +206,6 @@ def test_its_tables_are_frames(logs: Path) -> None:
     with pytest.raises(AttributeError, match=r"a memory has no lesson: its tables are runs, "):
         found.lesson  # noqa: B018
     assert repr(found) == f"Memory({str(logs / FILE)!r}: 3 runs, 3 experiments)"
-    (row,) = [each for each in store.collect_evidence("shopper").rows if each.cell is not None and each.harm]
-    ((alike, other),) = store.similar(row, 1)
-    assert 0 < alike <= 1
-    assert other.subject == "shopper"
 
 
 def test_what_is_forgotten_counts_no_more_and_does_not_come_back(logs: Path) -> None:

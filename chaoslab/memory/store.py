@@ -27,7 +27,6 @@ from chaoslab.reports import places
 from chaoslab.search.planning.cells import ONCE, Cell
 from chaoslab.search.planning.design import Design
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
-from chaoslab.search.planning.similar import find_similar_experiments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -408,11 +407,6 @@ class Memory:
         with self._open_database() as db:
             query = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND subject <> '' ORDER BY subject"
             return [name for (name,) in db.execute(query)]
-
-    def similar(self, experiment: Experiment, n: int = 5) -> list[tuple[float, Experiment]]:
-        """The `n` experiments that are most like this one, each with its likeness from 0 to 1 (`planning/similar`)."""
-        with self._open_database() as db:
-            return find_similar_experiments(experiment, _iterate_experiments(db), n)
 
     def read_table(self, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The columns and the rows of a table. Raises LookupError: there is no such table."""
