@@ -137,10 +137,6 @@ class History:
             ]
         return cast(Sequence[tuple[Record, A_, Place]], places)
 
-    def would_log(self, kind: type[events.Event]) -> bool:
-        """Tells if an event of this kind would have been logged."""
-        return kind not in UNSEEN or not self.is_user_agent_run or next(self.find_events(kind), None) is not None
-
     @property
     def run_name(self) -> str:
         """The run's name; empty without any event."""

@@ -410,10 +410,10 @@ def check_proxy_loop(environment: Mapping[str, str], *ports: int | None) -> None
             raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
 
 
-def write_trial_and_run_end(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
-    """Writes the end of the trial and of the run. `error`: the words for a failure; empty if there is none."""
-    log_trial_answer(book, prompt=prompt, answer=answer, error=error, seconds=seconds)
-    write_run_end(book, ok=not error)
+def write_trial_and_run_end(book: LiveLog, *, prompt: str, answer: str, seconds: float) -> None:
+    """Writes the end of the trial and of the run."""
+    log_trial_answer(book, prompt=prompt, answer=answer, seconds=seconds)
+    write_run_end(book, ok=True)
 
 
 def log_trial_answer(
