@@ -316,10 +316,7 @@ def test_what_is_no_run_is_skipped_with_its_reason(logs: Path) -> None:
         (["add", "nowhere"], "nowhere: there is no such folder: name the folders of runs, as in logs/*"),
         (["show", "lesson"], "the memory has no table 'lesson': did you mean 'lessons'?"),
         (["show", "lessons", "runs"], "show takes one table, and these are 2"),
-        (
-            ["archive", "--before", "2026-06-01"],
-            "forget RUN leaves a run out; or delete memory.db, and add the folders",
-        ),
+        (["archive", "--before", "2026-06-01"], "memory forget RUN leaves a run out; or delete"),
         (["forget"], "forget takes one of a run, --subject and --target"),
         (["forget", "--target", "chargee"], "knows no target 'chargee': did you mean 'charge'?"),
         (["predict"], "predict takes one run's folder, or one scenario's file"),

@@ -13,11 +13,11 @@ OPTIONS = {
     "--estimate": "run it with -n 1 (lab: TRIALS=1), and chaoslab summary tells seconds, tokens and dollars",
     "--otlp": "chaoslab otlp RUN sends a run when it is over",
     "--plugin": "copy the fault of docs/how-to/add-a-fault.md into a package of your own, with its entry point",
-    "--max-faults": "--limits '{\"faults\": 20}'",
-    "--until": '--limits \'{"until": "2026-06-01T09:00:00Z"}\'',
-    "--lease": '--limits \'{"lease": "FILE"}\', a file that is touched every lease_s',
-    "--hosts": '--limits \'{"hosts": ["crm.example"]}\'',
-    "--shadow": "--limits '{\"shadow\": true}'",
+    "--max-faults": "give gateway and exec --limits '{\"faults\": 20}'",
+    "--until": 'give gateway and exec --limits \'{"until": "2026-06-01T09:00:00Z"}\'',
+    "--lease": 'give gateway and exec --limits \'{"lease": "FILE"}\', a file that is touched every lease_s',
+    "--hosts": 'give gateway and exec --limits \'{"hosts": ["crm.example"]}\'',
+    "--shadow": "give gateway and exec --limits '{\"shadow\": true}'",
     "--index": "chaoslab ui LOGS shows all runs, and the trend of each scenario",
     "--log-as": "leave it out, a log is lines of text; --keep failed makes it small",
     "--count-words": _DECIDES,
@@ -30,8 +30,8 @@ FORMATS = {
     "junit": "chaoslab test and chaoslab gate write it, with --junit FILE",
 }
 MEMORY_ACTIONS = {
-    "archive": "forget RUN leaves a run out; or delete memory.db, and add the folders that count",
-    "export": "show TABLE --json prints a table, and memory.db is a SQLite file",
+    "archive": "memory forget RUN leaves a run out; or delete memory.db, and add the folders that count",
+    "export": "memory show TABLE --json prints a table, and memory.db is a SQLite file",
 }
 SETTINGS = dict.fromkeys(
     ("TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"), "name your server as the translator in agent/config.json"
