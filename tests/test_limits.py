@@ -423,6 +423,10 @@ def test_the_limits_of_whoever_started_a_process_hold_in_it(tmp_path: Path, monk
     monkeypatch.setenv(VARIABLE, str(file))
     with pytest.raises(ValueError, match=f"{VARIABLE}=.*cannot be read"):
         add_environment_limits(Plan(1))
+    monkeypatch.setenv(VARIABLE, '{"faults": 0}')
+    with pytest.raises(ValueError, match=f"{VARIABLE}=.*: faults of limits is 0"):
+        add_environment_limits(Plan(1))
+    monkeypatch.setenv(VARIABLE, str(file))
     file.write_text('{"faults": 3}')
     assert add_environment_limits(Plan(1, limits=(Limits(share=0.5),))).limits == (Limits(share=0.5), Limits(faults=3))
 

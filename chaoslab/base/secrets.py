@@ -314,11 +314,6 @@ class Masker:
                 text = _mask_spellings(text, head, spellings)
         return text
 
-    def mask_texts(self, texts: Sequence[str]) -> list[str]:
-        """Each text without any secret of any of them, also of a later one."""
-        masked = [self.mask(text) for text in texts]
-        return [self.mask_known(text) for text in masked] if self.known else masked
-
     def _mask_token(self, match: re.Match[str]) -> str:
         self.add_secrets((match[0],))
         return MASK

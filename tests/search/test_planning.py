@@ -1,4 +1,4 @@
-"""The next experiments: chances, predictions, doses, likeness, risk, proposals, and what fills an experiment in."""
+"""The next experiments: chances, predictions, doses, risk, proposals, and what fills an experiment in."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,6 @@ from chaoslab.search.planning.dose import MOST_S, DoseRange, compute_dose_range
 from chaoslab.search.planning.evidence import HARM, Evidence, Experiment, TargetKnowledge
 from chaoslab.search.planning.proposals import propose_experiments
 from chaoslab.search.planning.seen import classify_what_caller_sees
-from chaoslab.search.planning.similar import find_similar_experiments, rate_experiment_likeness
 
 LIMIT, LOST, CRM = (Cell("search", "rate_limit"), Cell("pay", "lost_reply"), Cell("crm", "rate_limit"))
 TARGETS = {"pay": TargetKnowledge(10, 10, 10, 0), "search": TargetKnowledge(10, 10), "crm": TargetKnowledge(10, 5)}
@@ -146,20 +145,6 @@ def test_a_range_of_no_width_or_without_a_safe_minimum_is_one_like_others(found:
 def test_a_dose_is_safe_below_the_smallest_unsafe_one_alone() -> None:
     assert compute_dose_range({1.0: [4, 0], 2.0: [4, 1], 3.0: [1, 0]}) == DoseRange(1.0, 2.0, 4, 4, mixed=True)
     assert compute_dose_range({}) == DoseRange()
-
-
-# Likeness.
-
-
-def test_likeness_is_gower_s() -> None:
-    late = Cell("search", "delay", dose=1.0)
-    one, same = (tried(late, 1, affected={"pay": (1, 0, 1)}) for _ in range(2))
-    assert rate_experiment_likeness(one, same) == 1
-    later = tried(Cell("search", "delay", dose=4.0), 1, affected={"pay": (0, 0, 1)})
-    assert rate_experiment_likeness(one, later) == pytest.approx((1 + 2 + 1 + 0.8 + 0) / 6)
-    found = find_similar_experiments(one, [one, tried(LOST, 1), later, same], 2)
-    assert [each for _, each in found] == [same, later]
-    assert find_similar_experiments(one, [same], 0) == []
 
 
 # Risk.
