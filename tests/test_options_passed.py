@@ -7,6 +7,7 @@ function is called with. An option without a row is one that a test elsewhere se
 
 import inspect
 import shlex
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -49,16 +50,22 @@ class Reached(BaseException):
 def find_arguments(function: str, words: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The arguments of the function by the names of its parameters, when these words are typed."""
     module, _, name = function.rpartition(".")
-    signature = inspect.signature(getattr(import_module(f"chaoslab.{module}"), name))
+    real = getattr(import_module(f"chaoslab.{module}"), name)
+    signature = inspect.signature(real)
 
     def end(*args: Any, **kwargs: Any) -> None:
         bound = signature.bind(*args, **kwargs)
         # Those of `**budget` too, beside the others.
         raise Reached({**bound.arguments, **bound.kwargs})
 
-    monkeypatch.setattr(f"chaoslab.{function}", end)
-    with pytest.raises(Reached) as reached:
-        main(shlex.split(words))
+    with monkeypatch.context() as replaced:
+        replaced.setattr(f"chaoslab.{function}", end)
+        with pytest.raises(Reached) as reached:
+            main(shlex.split(words))
+    # A module that the command was the first to import has the replacement for good, and so would later tests.
+    for taker in [loaded for path, loaded in sys.modules.items() if path.startswith("chaoslab.")]:
+        if vars(taker).get(name) is end:
+            setattr(taker, name, real)
     return reached.value.arguments
 
 
