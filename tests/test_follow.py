@@ -66,6 +66,22 @@ def test_a_reader_that_is_behind_sees_what_other_parts_wrote_before_a_trial_ende
     assert [line.split(":")[0].split(", ")[1] for line in lines] == ["met 2 × latency"] * 2
 
 
+def test_a_long_log_comes_in_parts_each_with_what_others_wrote_before_its_end(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+    with run.open_log("info") as info, run.open_log("manager") as manager:
+        info.write(BEGUN)
+        manager.write(ARMED, trial="p1.r1")
+        part = (run.folder / "info.log").stat().st_size
+        info.write(ENDED)
+    with Follower(run.folder) as follower:
+        assert kinds(follower.read_new_records(part)) == [("info", "run_started"), ("manager", "fault_armed")]
+        assert (follower.more, follower.ended) == (True, False)
+        assert kinds(follower.read_new_records(2 * part)) == [("info", "run_finished")]
+        assert (follower.more, follower.ended) == (False, True)
+        assert follower.read_new_records() == []
+        assert not follower.more
+
+
 def test_each_event_comes_once_and_a_line_without_its_end_waits_for_it(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
     with Follower(run.folder) as follower, run.open_log("info") as info:

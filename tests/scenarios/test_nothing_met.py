@@ -139,6 +139,10 @@ def test_a_limit_that_thins_faults_out_is_part_of_the_plan(shop: Path, typed: Ty
         ([(True, "")] + [(False, "")] * 9, ""),
         ([(False, "")] * 3, "no trial met a fault"),
         ([(False, "lever x")] * 2 + [(True, "")] * 8, "faults were held back in 2 of 10 trials: lever x"),
+        (
+            [(False, "lever x"), (False, "lease y"), (False, "limit z"), (False, "lever x"), (False, "limit z")],
+            "faults were held back in 5 of 5 trials: lever x, limit z",
+        ),
         ([(False, "lever x")] + [(True, "")] * 19, ""),
     ],
 )
