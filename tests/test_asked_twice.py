@@ -275,14 +275,16 @@ def test_two_sessions_at_once_do_not_leak(make: Any, outcome: str) -> None:
     assert trial.why.endswith("turn 1 shows 18, which is of turn 2") == (outcome == "harm")
 
 
-def test_an_answer_with_the_data_of_another_session_is_wrong() -> None:
+@pytest.mark.parametrize("also", ["", " I heard of {} too."])
+def test_an_answer_with_the_data_of_another_session_is_wrong(also: str) -> None:
     class Telling:
         heard: list[str] = []  # noqa: RUF012 - what it shares is the mistake
 
         def __call__(self, prompt: str) -> str:
             self.heard.append(prompt)
             look(order_of(prompt))
-            return f"{self.heard[-1]}: it is 20 dollars."
+            other = self.heard[-1]
+            return f"{prompt if also else other}: it is 20 dollars.{also.format(other) if other != prompt else ''}"
 
     trial = run(Telling, lab.turns("Price 17", "Price 18"), lab.inject("sessions_at_once", "look", calls=[1]))
     assert str(trial.outcome) == "wrong"

@@ -7,6 +7,7 @@ import pytest
 
 from chaoslab.model._arguments import fill_arguments
 from chaoslab.model._choosing import OfferedTool
+from chaoslab.model._reading import mask_quotes
 from chaoslab.model._story import Draft
 
 CONVERT = OfferedTool(
@@ -46,6 +47,7 @@ PARAMETERS: list[tuple[dict[str, Any], list[str], str, dict[str, Any] | None]] =
     ({"express": {"type": "boolean"}}, [], "Order it by express", {"express": True}),
     ({"express": {"type": "boolean"}}, [], "Order it", {}),
     ({"items": {"type": "array"}}, ["items"], "Order it", None),
+    ({"items": {"type": "array"}}, ["items"], "Order 'tea' and 'jam'", {"items": ["tea", "jam"]}),
     ({"items": {"type": "object"}}, [], "Order it", {}),
     ({"language": TEXT}, ["language"], "Order it in French", {"language": "fr"}),
     ({"lg": {**TEXT, "description": "The language"}}, ["lg"], "Order it in French", {"lg": "fr"}),
@@ -64,4 +66,5 @@ def test_a_parameter_is_filled_by_its_type_and_its_name(
     properties: dict[str, Any], required: list[str], clause: str, filled: dict[str, Any] | None
 ) -> None:
     offer = OfferedTool("order", "Orders it.", {"properties": properties, "required": required})
-    assert fill_arguments(offer, clause, Draft((offer,), datetime(2026, 6, 1, 9))) == filled
+    masked, quotes = mask_quotes(clause)
+    assert fill_arguments(offer, masked, Draft((offer,), datetime(2026, 6, 1, 9), quotes)) == filled
