@@ -163,7 +163,7 @@ WORDED: list[tuple[str, Calls]] = [
     ('Search for "?"', []),
     ("What is 2+2? What is 3+3? Add them.", [summed("2+2"), summed("3+3"), summed("4 + 42")]),
     ("What is 2+2? What is 3+3 plus the result?", [summed("2+2"), summed("3+3 + 4")]),
-    ("Check the weather in Rome; if so; tell Ana 'nothing'", [weather("Rome"), sent("Ana", "nothing")]),
+    ("Read the messages from Zoe; if so; tell Ana 'hi'", [READ_ZOE]),
     ("If it rains in Rome, tell Ana 'wet'. Otherwise tell her 'dry'.", [weather("Rome"), sent("Ana", "dry")]),
     ("Read the messages from Ana, then delete the dentist appointment if the temperature in Oslo is above 20",
      [READ_ANA, weather("Oslo")]),
@@ -199,6 +199,9 @@ def test_the_wording_of_a_stranger_is_understood(prompt: str, calls: Calls) -> N
         ("Which film is better, 'Heat' or 'heat'?", "In that they are equal."),
         ("Translate it to French", "there is no text to translate"),
         ("Tell Ana", "you did not say what to tell Ana"),
+        ("Send translate to Ana", "I have no tool for “Send translate to Ana”"),
+        ('Search for "?"', "I have no tool for “Search for ?”"),
+        ("Cancel it", "I have no tool for “Cancel it”"),
         ("Read the messages from Zoe and double it", "there is no number to reckon with"),
     ],
 )

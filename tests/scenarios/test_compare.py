@@ -22,6 +22,7 @@ from chaoslab.scenarios.sides import ComparisonSide, KeptTrials
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Side
 from tests.cli_parts import Typed
+from tests.scenarios import shop_parts
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 FAULT = [lab.inject("timeout_before_effect", "charge", chance=0.5)]
@@ -336,3 +337,22 @@ def test_a_revision_is_tried_in_a_work_tree_that_is_taken_away() -> None:
 )
 def test_revisions_that_do_not_fit_are_one_line(words: list[str], said: str, typed: Typed) -> None:
     assert said in typed.refused(*words)
+
+
+def test_scenarios_in_python_are_compared_and_what_cannot_be_is_one_line() -> None:
+    base, new = (
+        lab.scenario("paid").fresh(agent).tools(shop_parts.refund).ask("Refund order 17.").fault("lost_reply", "refund")
+        for agent in (shop_parts.careful, shop_parts.naive)
+    )
+    options: Any = {"trials": 3}
+    found = lab.compare(base, new, **options)
+    assert (found.verdict, len(found.pairs)) == ("too few", 3)
+    assert len(lab.compare(base, changed={"prompt": "Refund order 18."}, **options).pairs) == 3
+    for given, more, said in (
+        (base, {}, "both sides are the same: give the new scenario, changed= or revisions="),
+        (base, {"revisions": ["HEAD"]}, "revisions= takes one scenario's file"),
+        (base, {"open_max": 2}, "open_max is 2: it should be a share from 0 to 1"),
+        ("logs/mine", {}, "there is one run: give the new one too"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            lab.compare(given, **more)
