@@ -375,6 +375,11 @@ def test_a_stop_at_a_service_reaches_the_agent_where_it_waits(kind: str, moment:
         (lab.inject("sessions_at_once", "look"), {}, "is about the next turn, and there is none: give lab.turns"),
         (lab.inject("user_stops", "look", say="No.", chance=0.5), {}, "has say, and its twin is asked that"),
         (lab.inject("stale_approval", "refund", approval="look"), {}, "'look', which is none of its targets"),
+        (
+            lab.inject("user_stops", "shop"),
+            {"upstreams": {"shop": "http://127.0.0.1:9"}, "world": "local"},
+            "is at a service in real time: aim it at a function",
+        ),
         (lab.inject("event_twice", "look"), {"wishes": 0}, "wishes is 0: it should be a whole number from 1"),
         (lab.inject("event_twice", "look", chance=0.5), {"wishes": 2}, "leave chance, after and other choices out"),
     ],
