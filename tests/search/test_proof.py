@@ -1,8 +1,11 @@
 """The failures that a change, or a mitigation around an agent's functions, closes and opens."""
 
 import json
+import re
+import shlex
 import shutil
 import sys
+from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,8 @@ import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.execution.explore import Exploration
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
-from chaoslab.scenarios.exploring import find_rerun_arguments
+from chaoslab.scenarios.exploring import build_rerun_command, find_rerun_arguments, render_pytest
+from chaoslab.scenarios.load import load_file_scenarios
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.search.proof import NewCall, Proof
 from chaoslab.search.variation import Site
@@ -208,6 +212,32 @@ def test_a_fault_that_goes_on_for_good_is_one_part(capsys: pytest.CaptureFixture
 def test_a_trial_that_passed_is_not_shrunk(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["shrink", "paid_twice.chaos.yaml", "--trial", "1"]) == 2
     assert "trial 1 is no failure to shrink" in capsys.readouterr().err
+
+
+def pays_where_it_is_asked_to(prompt: str) -> str:
+    for _ in range(2 if "Pay" in prompt else 0):
+        with suppress(OSError):
+            return pay(17)
+    return "Hello."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "tools", "shorter"),
+    [
+        ("Hello there. Pay order 17. Thank you.", [pay], "Pay order 17."),
+        ("Hello there. Pay order 17.", {"pay": pay}, "Pay order 17."),
+        (lab.turns("Hello.", "Pay order 17.", lab.turn("Thanks.", after_s=5)), [pay], ["Pay order 17."]),
+    ],
+)
+def test_what_is_asked_is_shrunk_to_the_part_that_fails(prompt: Any, tools: Any, shorter: Any) -> None:
+    trial = lab.run(pays_where_it_is_asked_to, prompt, tools=tools, faults=[lab.inject("lost_reply", "pay", calls=[1])])
+    failure = lab.shrink(trial)
+    found = failure.prompt
+    assert (found if isinstance(found, str) or found is None else [turn.say for turn in found.turns]) == shorter
+    key = f"prompt={shorter!r}" if isinstance(shorter, str) else f"turns={[{'say': say} for say in shorter]}"
+    (scenario, *_) = load_file_scenarios(FOLDER / "empty_answer.chaos.yaml")
+    assert f", {key})" in render_pytest(scenario, failure)
+    assert shlex.join([re.sub("'", '"', key)]) in build_rerun_command(scenario, failure)
 
 
 def test_a_run_without_a_trial_to_shrink_is_one_line(tmp_path: Path) -> None:
