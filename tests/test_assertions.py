@@ -97,9 +97,10 @@ def fall(_: str) -> int:
 
 
 def read_paid() -> list[int]:
-    if len(BOOK["paid"]) > 1:
+    paid: list[int] = BOOK["paid"]
+    if len(paid) > 1:
         raise OSError("the book is wet")
-    return BOOK["paid"]
+    return paid
 
 
 MADE: dict[str, Callable[[], lab.Trial]] = {

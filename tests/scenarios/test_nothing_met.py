@@ -13,6 +13,7 @@ from chaoslab.scenarios.load import load_file_scenarios
 from chaoslab.scenarios.running import Result, run_scenario
 from tests.cli_parts import Typed
 from tests.event_parts import prompt_finished, run_started, story
+from tests.verdict.trials import started
 
 SHOP = """
 def refund(order: int) -> str:
@@ -152,7 +153,7 @@ def test_the_exposure_of_trials(trials: Sequence[tuple[bool | None, str]], said:
 
 def test_the_plan_of_another_version_is_none_that_could_have_hit() -> None:
     plan = {"seed": 1, "injections": [{"name": "it", "choices": [{"fault": "latency", "weights": 2}], "chance": 1}]}
-    assert compute_exposure(story(run_started(plan=plan), prompt_finished())).no_proof_reason == ""
+    assert compute_exposure(story(run_started(plan=plan), started(), prompt_finished())).no_proof_reason == ""
 
 
 def test_agents_without_faults_may_be_compared() -> None:
