@@ -99,6 +99,11 @@ CASES = [
     env("TOXIC_PRB=0.1\n", f"TOXIC_PRB {UNKNOWN} (.env, line 1); did you mean TOXIC_PROB?"),
     env("MODEL=a\0b\n", "MODEL (.env, line 1) has a NUL character in it; a value is one line of text"),
     env("MODEL=Müller\n".encode("latin-1"), ".env is not UTF-8 text (byte 7); it should be a file of lines NAME=value"),
+    Case(
+        "chaoslab check .env",
+        ".env is not UTF-8 text (byte 7); it should be a file of lines NAME=value",
+        {".env": "MODEL=Müller\n".encode("latin-1")},
+    ),
     env(FOLDER, ".env cannot be read: Is a directory; it should be a file of lines NAME=value"),
     env(PIPE, f".env cannot be read: it is a named pipe, {IRREGULAR}; it should be a file of lines NAME=value"),
     env(ZEROES, f".env cannot be read: it is a device, {IRREGULAR}; it should be a file of lines NAME=value"),

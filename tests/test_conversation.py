@@ -279,6 +279,11 @@ def test_a_turn_states_its_facts_and_how_its_answer_is_read() -> None:
     assert (admitted.outcome, admitted.verdict.basis) == ("degraded", "says")
 
 
+def test_a_turn_of_which_nothing_is_stated_is_right() -> None:
+    trial = asked_by_turns("It is cold.", [2], lab.turn("Oslo?", facts=["10"]), "Bergen?", twin=False, effects=[])
+    assert (trial.outcome, trial.verdict.basis) == ("correct", "facts")
+
+
 def test_an_answer_that_stands_twice_is_wrong() -> None:
     trial = asked_by_turns("It is 10 degrees. It is 10 degrees.", [1])
     assert (trial.outcome, trial.why.split(";")[0]) == ("wrong", "turn 1: the answer stands twice (its twin)")

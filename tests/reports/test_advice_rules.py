@@ -24,6 +24,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.advice import Advice, RuleEvidence, load_rules
+from tests.verdict.trials import raised
 
 Agent = Callable[[str], str]
 
@@ -215,6 +216,13 @@ def test_a_rule_speaks_of_a_log_with_a_bad_answer_alone(fault: str, remedy: str)
     (one,) = of_rule(bad, remedy)
     assert (one.size.count, one.size.total, one.trials) == (1, 1, ("p1.r1",))
     assert of_rule(shown(log(fault, answer="The total is 412.", fact="412")), remedy) == []
+
+
+@pytest.mark.parametrize("gave_up", [False, True])
+def test_an_empty_reply_that_was_given_up_as_empty_was_noticed(gave_up: bool) -> None:
+    tried = raised("", "empty")[1:2] if gave_up else []
+    met = log("empty", answer="The total is 41", fact="412", twin="The total is 412.", later=tried)
+    assert bool(of_rule(shown(met), "an empty reply as a failed call")) is not gave_up
 
 
 @pytest.mark.filterwarnings("ignore:'wrong_value on stock' changed nothing")

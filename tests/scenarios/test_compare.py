@@ -19,6 +19,7 @@ from chaoslab.scenarios.rows import _serve_trial_requests
 from chaoslab.search.compared import Comparison
 from tests import warm
 from tests.cli_parts import Typed
+from tests.scenarios import shop_parts
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 FAULT = [lab.inject("timeout_before_effect", "charge", chance=0.5)]
@@ -300,3 +301,22 @@ def test_git_finds_the_commit_that_made_it_worse_by_the_lines_of_the_page(here: 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert git("log", "-1", "--format=%s", "refs/bisect/bad") == "five\n"
     assert "agent.py has no 'answer'" in ended.stderr  # and Git skipped it
+
+
+def test_scenarios_in_python_are_compared_and_what_cannot_be_is_one_line() -> None:
+    base, new = (
+        lab.scenario("paid").fresh(agent).tools(shop_parts.refund).ask("Refund order 17.").fault("lost_reply", "refund")
+        for agent in (shop_parts.careful, shop_parts.naive)
+    )
+    options: Any = {"trials": 3}
+    found = lab.compare(base, new, **options)
+    assert (found.verdict, len(found.pairs)) == ("too few", 3)
+    assert len(lab.compare(base, changed={"prompt": "Refund order 18."}, **options).pairs) == 3
+    for given, more, said in (
+        (base, {}, "both sides are the same: give the new scenario, changed= or revisions="),
+        (base, {"revisions": ["HEAD"]}, "revisions= takes one scenario's file"),
+        (base, {"open_max": 2}, "open_max is 2: it should be a share from 0 to 1"),
+        ("logs/mine", {}, "there is one run: give the new one too"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            lab.compare(given, **more)

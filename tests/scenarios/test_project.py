@@ -14,7 +14,7 @@ from chaoslab.core.events import StoryLeftOut
 from chaoslab.record.history import History
 from chaoslab.scenarios.agent_tools import find_tools
 from chaoslab.scenarios.load import load_file_scenarios
-from chaoslab.scenarios.new_project import find_install_address, render_workflow
+from chaoslab.scenarios.new_project import find_install_address, render_workflow, write_files
 from chaoslab.scenarios.running import Result
 from tests.cli_parts import Typed, chaoslab, execute
 
@@ -407,3 +407,12 @@ def test_stress_writes_its_runs_in_the_form_that_is_asked_for(project: Path, tmp
 )
 def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, project: Path, typed: Typed) -> None:
     assert said in typed.refused("stress", project, *arguments)
+
+
+def test_no_file_is_left_of_those_that_cannot_all_be_written(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("")
+    with pytest.raises(ValueError, match="there is a file: name a folder"):
+        write_files({tmp_path / "a": ""}, tmp_path / "there")
+    with pytest.raises(OSError, match="there"):
+        write_files({tmp_path / "a": "x", tmp_path / "there" / "b": "x"}, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]

@@ -125,6 +125,15 @@ def test_two_prompts_can_show_nothing() -> None:
     assert found.verdict == "too few"
     assert "a verdict needs one prompt or 4, and 40 pairs; these are 50" in told
     assert "  'a': ended well 25 → 15 of 25" in told
+    one_open = compared([(WELL, WELL)] * 95 + [(WELL, OPEN)] * 5, ["a"] * 95 + ["b"] * 5).figures["well"]
+    assert (one_open.interval.low, one_open.interval.high) == (-1, 1)
+
+
+def test_of_many_prompts_the_worst_are_named_and_of_no_pair_nothing() -> None:
+    names = [f"p{n}" for n in range(14)]
+    told = compared([(WELL, WELL)] * 14, names, period=14).render_comparison_lines()
+    assert [line for line in told if "more prompts" in line] == ["  … and 2 more prompts"] * 2
+    assert compared([]).render_comparison_lines()[0] == "too few: no pair was tried"
 
 
 def test_what_is_told_names_the_pairs_and_the_pairs_that_are_needed() -> None:
@@ -210,5 +219,6 @@ def test_more_pairs_are_hopeless_if_all_of_them_could_not_decide() -> None:
 def test_a_side_is_the_same_after_json() -> None:
     side = Side(True, "correct", "", 2, 1.5, 10, dollars=None, done=False, met=True, held="lever x", models=("m",))
     assert Side.from_json_values(json.loads(json.dumps(side.to_json_values()))) == side
-    with pytest.raises(TypeError):
-        Side.from_json_values({**side.to_json_values(), "calls": "2"})
+    for wrong in ({"calls": "2"}, {"why": 7}, {"well": "yes"}):
+        with pytest.raises(TypeError):
+            Side.from_json_values({**side.to_json_values(), **wrong})
