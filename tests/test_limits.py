@@ -254,6 +254,16 @@ def test_in_a_home_that_is_closed_no_lever_is_pulled(tmp_path: Path, monkeypatch
     assert os.waitpid(child, 0)[1] == 0
 
 
+def test_a_lever_that_cannot_be_read_counts_as_pulled(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert levers.read_stop_reason(tmp_path / "file/stop") == "it cannot be read: Not a directory"
+
+
+@pytest.mark.parametrize("tally", [".", "/dev/full"])
+def test_without_a_tally_no_fault_is_made(tally: str, tmp_path: Path) -> None:
+    assert not levers.reserve_fault(tmp_path / tally, 9)
+
+
 LIVE = {
     "lever": {"lever": "{folder}/stop"},
     "until": {"until": "1970-01-01T00:16:46Z"},
