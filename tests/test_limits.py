@@ -292,12 +292,13 @@ def test_faults_end_with_lever_window_and_lease(what: str, tmp_path: Path, lever
         assert hits(memory, "crm", range(5, 6)) == [5]
 
 
-def test_a_lasting_wait_ends_with_its_lease(tmp_path: Path) -> None:
-    """A lost reply waits for ever; it comes as soon as nobody answers for the fault any more."""
+@pytest.mark.parametrize("fault", ["lost_reply", "timeout_before_effect"])
+def test_a_lasting_wait_ends_with_its_lease(fault: str, tmp_path: Path) -> None:
+    """It waits for ever; the reply comes as soon as nobody answers for the fault any more."""
     clock = Stopped()
     lease = tmp_path / "lease"
     levers.renew_lease(lease, clock=clock)
-    plan = Plan(1, (replace(ERROR, choices=(Choice("lost_reply"),)),), (Limits(lease=str(lease), lease_s=5),))
+    plan = Plan(1, (replace(ERROR, choices=(Choice(fault),)),), (Limits(lease=str(lease), lease_s=5),))
     seam = FunctionSeam(plan, timeout_s=600.0, clock=clock)
     seam.begin_trial(TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC)))
 
