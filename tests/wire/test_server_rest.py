@@ -109,6 +109,7 @@ def test_toxics_are_listed_upstream_first_and_a_stream_keeps_its_spelling(api: h
         ("/proxies", '{"name":"p","upstream":"x:1"}', 409, "proxy already exists"),
         ("/proxies", '{"name":"b","upstream":"x:1","listen":"foo"}', 500, None),
         ("/proxies", '{"name":"b","upstream":"x:1","listen":":99999"}', 500, None),
+        ("/proxies", '{"name":"b","upstream":"x:1","listen":"a..b:1"}', 500, None),
         ("/proxies/q", "{}", 404, "proxy not found"),
         ("/proxies/p", '{"listen":"bad"}', 500, None),
         ("/proxies/q/toxics", '{"type":"noop"}', 404, "proxy not found"),
@@ -216,6 +217,11 @@ def test_a_listen_that_is_left_out_is_loopback(own: httpx.Client) -> None:
     assert own.post("/proxies", json={"name": "b", "upstream": "x:1"}).json()["listen"].startswith("127.0.0.1:")
 
 
+def test_a_listen_without_a_host_is_every_interface(own: httpx.Client) -> None:
+    listen = own.post("/proxies", json={"name": "all", "upstream": "x:1", "listen": ":0"}).json()["listen"]
+    assert listen.startswith("[::]:" if socket.has_dualstack_ipv6() else "0.0.0.0:")
+
+
 def raw(client: httpx.Client, data: bytes) -> bytes:
     with dial(f"{client.base_url.host}:{client.base_url.port}") as connection:
         connection.sendall(data)
@@ -230,6 +236,7 @@ def raw(client: httpx.Client, data: bytes) -> bytes:
     ("data", "start"),
     [
         (b"\x16\x03\x01 this is no HTTP\r\n\r\n", b"HTTP/1.1 400 "),
+        (b"GET //[x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"HTTP/1.1 404 "),
         (b"POST /proxies HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000, b"HTTP/1.1 400 "),
     ],
 )
