@@ -11,7 +11,6 @@ from contextlib import closing
 from datetime import date
 from decimal import Decimal
 from enum import Enum
-from http import HTTPStatus
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -35,6 +34,15 @@ class Point:
 class Order(BaseModel):
     number: int
     items: list[str]
+
+
+class Dozens(int):
+    """A whole number with a text of its own."""
+
+    def __repr__(self) -> str:
+        return f"{self // 12} dozen"
+
+    __str__ = __repr__
 
 
 class Share(float):
@@ -84,7 +92,7 @@ class Rows(list[int]):
         (Order(number=17, items=["lamp"]), '{"number": 17, "items": ["lamp"]}'),
         (Guarded(), '"a tests.test_jsonable.Guarded"'),
         (Rows([1, 2]), "[1, 2]"),
-        (HTTPStatus.OK, "200"),
+        (Dozens(24), "24"),
         (Counter("aba"), '{"a": 2, "b": 1}'),
         (Share(0.5), "0.5"),
         (10**5000, '"an integer of 16610 bits"'),
