@@ -136,7 +136,7 @@ def test_the_answer_ends_after_so_many_events() -> None:
     notes = read(Timetable(events(5)), *streamed_over(Cut(2)))
     assert (notes.body, notes.error) == (event(0) + event(1), None)
     assert Cut(2).witnessed(notes.observed) == "the answer ended after 2 events, without [DONE]"
-    assert Cut(6).witnessed(read(Timetable([*events(5), b"data: [DONE]\n\n"])).observed) is None  # it had its own end
+    assert Cut(6).witnessed(read(Timetable(events(5))).observed) is None  # it had its own end
 
 
 def test_done_may_come_last() -> None:
@@ -174,7 +174,7 @@ def test_an_answer_that_ends_there_anyway_is_no_cut(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "came"),
-    [("responses", [b"data: 17\n\n"] * 4), ("gemini", [b"data: 17\n\n"] * 4), ("responses", [b'{"a": 1}\n'] * 4)],
+    [("responses", [b"data: 17\n\n"] * 4), ("gemini", [b"data: 17\n\n"] * 4), ("chat", [b'{"a": 1}\n'] * 4)],
 )
 def test_what_is_no_answer_of_the_format_goes_on(name: str, came: list[bytes]) -> None:
     assert read(Timetable(came), *pipes_over(Cut(2, ending="done"), name)).body == b"".join(came)

@@ -51,7 +51,7 @@ def test_the_tool_of_an_operation_is_its_field(
 @pytest.mark.parametrize(
     "query",
     ["weather in Oslo", "query the weather", "{", "{}", "{ a", "mutation {rate} in DNA", "{ a(b: ) }", 7, None,
-     "query a", "{ a(b 1) }", "{ a(b: {c 1}) }", "fragment { a }", "{ a { b }", "{ ... on }", "{ ... on Query a } }",
+     "query a", "{ a(b 1) }", "{ a(b: {c 1}) }", "fragment { a }", "{ a { b }", "{ ... on }", "{ b ... on Query a } }",
      "{ a(1: 2) }", "{ a(x: ]) }", "{ a } fetch { b }",
      "#" * 5000, "{ a(x: " + "[" * 5000 + " }", 'query { a(x: "open) }', "fragment F on Query { b }"],
 )  # fmt: skip
