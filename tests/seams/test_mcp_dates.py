@@ -185,6 +185,8 @@ def test_a_fault_of_arguments_and_one_without_an_answer_meet_a_batch() -> None:
     assert (trial.met, asked[-1]) == (("lost_field on shop",), [{"order": 16}, {}]), trial.story()
     trial = lab.run(agent, "go", services={"shop": takes}, faults=[lab.inject("silent_no_op", "shop")], twin=False)
     assert [each["id"] for each in json.loads(trial.answer)] == [1, 2]
+    trial = lab.run(lambda _: httpx.post("http://shop/mcp", json=[call(1, 16)]).text, "go", services={"shop": takes})
+    assert trial.answer == "{}"
 
 
 def test_a_batch_of_one_call_is_that_call() -> None:
