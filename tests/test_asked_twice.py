@@ -275,6 +275,12 @@ def test_two_sessions_at_once_do_not_leak(make: Any, outcome: str) -> None:
     assert trial.why.endswith("turn 1 shows 18, which is of turn 2") == (outcome == "harm")
 
 
+def test_a_turn_that_replies_does_not_begin_beside_what_it_replies_to() -> None:
+    talk = lab.turns("Refund 17", lab.turn(reply={"Refunded": "Refund 18"}))
+    trial = run(Forgetful, talk, lab.inject("sessions_at_once", "look", calls=[1]))
+    assert (trial.met, trial.answer) == ((), "Refunded 17.\nRefunded 18."), trial.story()
+
+
 @pytest.mark.parametrize("also", ["", " I heard of {} too."])
 def test_an_answer_with_the_data_of_another_session_is_wrong(also: str) -> None:
     class Telling:

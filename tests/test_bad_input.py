@@ -483,6 +483,11 @@ CASES = [
         "--help",
         apart=True,
     ),
+    Case(
+        "chaoslab label",
+        "chaoslab: argument COMMAND: invalid choice: 'label' (choose from …summary…); words decide nothing any more: "
+        "state says, facts, effects or judge; see chaoslab --help",
+    ),
     Case("chaoslab", "chaoslab: the following arguments are required: COMMAND; see chaoslab --help"),
     Case(
         "chaoslab agent --frob", "chaoslab agent: unrecognized arguments: --frob; see chaoslab agent --help", apart=True

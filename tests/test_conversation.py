@@ -189,6 +189,7 @@ def test_one_conversation_is_the_same_bytes_again_and_another_is_another_run(tmp
         (lambda: lab.turn("x", reply={"a": "b"}), ValueError, "either the user's words or reply="),
         (lambda: lab.turn(reply={"(": "b"}), ValueError, r"the pattern '\(' cannot be read: missing \)"),
         (lambda: lab.turn(reply={"a": WRONG}), TypeError, "should be texts"),
+        (lambda: lab.turn("x", facts="42"), TypeError, "it should be a list of texts"),
         (lambda: lab.turn("x", after_s=-1), ValueError, "after_s is -1: it should be a number from 0"),
         (lambda: lab.turn("x", after_s=float("nan")), ValueError, "after_s is nan"),
         (lambda: tried(lab.inject("latency", "look", on_turn=[4])), ValueError, "4"),

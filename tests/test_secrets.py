@@ -425,6 +425,10 @@ def test_a_token_of_a_known_form_is_masked(secret: str) -> None:
         ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "aws_secret_access_key = ***"),
         ("TWILIO_AUTH_TOKEN: 0123456789abcdef", "TWILIO_AUTH_TOKEN: ***"),
         ("the password: is in the safe", "the password: is in the safe"),
+        ("Authorization: Basic b3BlbjpzZXNhbWU= of open:sesame", "Authorization: Basic *** of ***"),
+        ("Authorization: Basic 123456 of hunter22", "Authorization: Basic *** of hunter22"),
+        ('{"password": "hunter22', '{"password": "***'),
+        ('{"password": "hunt\\x22"} hunt\\x22', '{"password": "***"} ***'),
         ("commit 0123456789abcdef0123456789abcdef01234567", "commit 0123456789abcdef0123456789abcdef01234567"),
     ],
 )

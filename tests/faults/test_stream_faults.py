@@ -136,6 +136,7 @@ def test_the_answer_ends_after_so_many_events() -> None:
     notes = read(Timetable(events(5)), *streamed_over(Cut(2)))
     assert (notes.body, notes.error) == (event(0) + event(1), None)
     assert Cut(2).witnessed(notes.observed) == "the answer ended after 2 events, without [DONE]"
+    assert Cut(6).witnessed(read(Timetable(events(5))).observed) is None  # it had its own end
 
 
 def test_done_may_come_last() -> None:
