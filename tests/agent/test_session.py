@@ -21,6 +21,7 @@ from chaoslab.core.conversation import turn, turns
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
+from chaoslab.record.history import History
 from chaoslab.record.steering import FILE as STEERING
 from tests.agent import session_parts
 from tests.agent.session_parts import ASKED, SUM, SUMS, Told, calls, no, says, session, session_over_loopback
@@ -316,6 +317,24 @@ def test_what_somebody_asks_of_a_run_holds_from_its_next_trial_on(tmp_path: Path
     assert {record.trial for record, _ in told.history.find_events(events.FaultWitnessed)} == {"p2.r1"}
     (warned,) = RunReport.from_history(told.history).warnings.value
     assert "ERROR_PROB was 0 and was set to 1 while the run went on, from p2.r1 on" in str(warned)
+
+
+def test_a_run_waits_while_it_is_paused_and_ends_when_it_is_stopped(tmp_path: Path) -> None:
+    def steer(text: str) -> None:
+        (next(tmp_path.rglob("run.json")).parent / STEERING).write_text(text)
+
+    class Clock(SystemClock):
+        async def sleep_async(self, delay_s: float) -> None:  # noqa: ARG002
+            steer('{"stop": true}')
+
+    def sums(_: Any) -> Reply:
+        steer('{"hold": true}')
+        return SUMS
+
+    with pytest.raises(asyncio.CancelledError):
+        session(tmp_path, [SUM, says("It is 42.")], prompts=[ASKED, ASKED], sums=sums, clock=Clock())
+    history = History.read(next(tmp_path.rglob("run.json")).parent)
+    assert [record.trial for record, _ in history.find_events(events.PromptStarted)] == ["p1.r1"]
 
 
 def test_a_fault_is_switched_off_for_a_trial_and_on_again(tmp_path: Path) -> None:
