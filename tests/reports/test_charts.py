@@ -253,7 +253,7 @@ def test_a_disturbance_of_the_lab_lies_behind_the_attempts() -> None:
     disturbed = LabDisturbed(what="search", since="2026-06-01T09:00:01Z", lasted_s=2.0, lanes=[], epoch=1)
     figure = network_latency(Frames(told(PromptStarted(prompt_index=1, prompt="?"), call("search", 1), disturbed)))
     assert "the lab was disturbed (1)" in said(figure)
-    assert "hit by a disturbance" in said(figure)
+    assert "hit. search since 09:00:01." in said(figure)
 
 
 def test_faults_without_a_colour_of_their_own_can_be_told_apart_and_look_alike_in_all_charts() -> None:
