@@ -125,9 +125,7 @@ def test_what_is_run_again_is_said_before_it_is(there: Path, monkeypatch: pytest
 
 
 def test_a_replay_as_data(there: Path, typed: Typed) -> None:
-    code, out, err = typed("replay", "latest", "--trial", "2", "--json")
-    assert code == 0, out + err
-    told = json.loads(out)
+    told = json.loads(typed.out("replay", "latest", "--trial", "2", "--json"))
     (trial,) = told["trials"]
     assert (told["folder"], told["exact"], told["equal"]) == (str(there), True, True)
     assert (trial["trial"], trial["difference"], trial["left_out"]) == ("p2.r1", None, None)
