@@ -513,7 +513,6 @@ CASES = [
         "--trial x should be a number from 1, or a key such as p1.r7",
         TWO,
     ),
-    Case(f"chaoslab shrink {EARLIER}", f"…{EARLIER}…"),
     Case("chaoslab compare two/a.chaos.yaml --alpha 0", "…a number between 0 and 1, as in 0.05…", TWO),
     Case("chaoslab plan --risk often", "chaoslab plan: argument --risk: often should be a number from 0 to 1, or …"),
     Case("chaoslab plan --critical 0.5", "…--critical: 0.5 should be a target and a number, as in charge=0.9…"),

@@ -201,7 +201,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"cron": "0 0 31 2 *"}, "cron is '0 0 31 2 *': there is no such moment"),
     ({"at": ["2026-05-01T00:00:00Z"]}, "the schedule is in the past: its last moment was 2026-05-01T00:00:00Z"),
     ({"at": ["now"]}, "'now' should be a moment like 2026-06-01T09:00:00Z"),
-    ({"steps": [{"scenario": "agents.py"}]}, "agents.py"),
     (
         {
             "steady": [{"name": "x", "measure": "cost", "expect": "< 1"}],
