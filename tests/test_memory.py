@@ -51,6 +51,15 @@ def shopping(*faults: lab.Injection, logs: Path | None = None, trials: int = 1, 
     return sure(trial.folder)
 
 
+SHOP = """
+name: shop
+agent: tests.test_memory:shopper
+prompt: buy
+tools: [tests.test_memory:charge]
+reads: [tests.test_memory:search]
+"""
+
+
 def shop() -> ScenarioBuilder:
     return scenario("shop").agent(shopper).ask("buy").tools(charge).reads(search)
 
@@ -339,6 +348,39 @@ def test_it_is_shown(logs: Path, typed: Typed) -> None:
     assert len(json.loads(typed.out("memory", "show", "runs", "--json", "--logs", logs))["rows"]) == 3
 
 
+def test_runs_are_added_and_forgotten(logs: Path, typed: Typed) -> None:
+    added = json.loads(typed.out("memory", "add", logs, "--json", "--logs", logs))
+    assert (added["known"], added["skipped"]) == (3, [])
+    (logs / "empty").mkdir()
+    (logs / "empty" / "run.json").write_text("{}")
+    assert "skipped: " in typed("memory", "add", logs / "empty", "--logs", logs).err
+    assert "forgotten: " in typed.out("memory", "forget", "--target", "charge", "--logs", logs)
+    (logs / FILE).unlink()
+    assert "there is no memory yet" in typed("memory", "show", "--logs", logs).err
+
+
+def test_a_scenario_s_trial_is_foretold(logs: Path, tmp_path: Path, typed: Typed) -> None:
+    filled(logs)
+    scenario_file = tmp_path / "shop.chaos.yaml"
+    scenario_file.write_text(f"{SHOP}faults: [{{fault: lost_reply, target: charge, calls: [1]}}]\n")
+    (told,) = json.loads(typed.out("memory", "predict", scenario_file, "--json", "--logs", logs))["predictions"]
+    assert (told["name"], told["bad"]) == ("shop", None)
+    assert typed.out("memory", "predict", scenario_file, "--logs", logs).startswith("shop: too little data")
+
+
+def test_the_command_runs_what_it_proposes(tmp_path: Path, typed: Typed) -> None:
+    scenario_file = tmp_path / "shop.chaos.yaml"
+    scenario_file.write_text(SHOP)
+    words = ("plan", scenario_file, "--run", "--budget", "24", "--target", "charge", "--logs", tmp_path, "--json")
+    code, out, err = typed(*words)
+    done = json.loads(out)["done"]
+    assert code == 1
+    assert len(done) == err.count(" at charge, ") == 24
+    assert all(0 <= entry["brier"] <= 1 for entry in done if entry["brier"] is not None)
+    assert done[-1]["brier"] is not None
+    assert typed("plan", scenario_file, "--run", "--budget", "0.001s", "--logs", tmp_path).out.count("budget of ") == 1
+
+
 def test_a_prediction_is_scored_by_what_came(logs: Path, typed: Typed) -> None:
     for seed in range(2, 10):
         shopping(lab.inject("rate_limit", "search", calls=[1]), logs=logs, seed=seed)
@@ -366,6 +408,9 @@ def test_what_was_learnt_by_hand_counts_as_trials_do_and_outlives_the_memory(tmp
     of_shopper = ("--subject", "shopper", "--logs", tmp_path)
     typed("memory", "note", "ask Ann about refunds", "--target", "refund", *of_shopper)
     typed("memory", "note", "--target", "crm", "--fault", "delay", "--tried", "3", *of_shopper)
+    noted = (tmp_path / "notes.jsonl").read_text()
+    wrong = [{**json.loads(noted.splitlines()[0]), **wrong} for wrong in ({"tried": "many"}, {"at": "soon"})]
+    (tmp_path / "notes.jsonl").write_text("\n".join([*map(json.dumps, wrong), "[]", noted]))
     for _ in range(2):
         store = memory(tmp_path)
         assert [(each["fault"], each["tried"], each["bad"]) for each in rows(store, "components")] == [

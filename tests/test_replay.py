@@ -124,6 +124,13 @@ def test_what_is_run_again_is_said_before_it_is(there: Path, monkeypatch: pytest
     assert re.fullmatch(rf"{there}: run \S+, made in virtual; 1 trial of 6 again in virtual time\n", shown[0])
 
 
+def test_a_replay_as_data(there: Path, typed: Typed) -> None:
+    told = json.loads(typed.out("replay", "latest", "--trial", "2", "--json"))
+    (trial,) = told["trials"]
+    assert (told["folder"], told["exact"], told["equal"]) == (str(there), True, True)
+    assert (trial["trial"], trial["difference"], trial["left_out"]) == ("p2.r1", None, None)
+
+
 # Not the same.
 
 

@@ -259,9 +259,10 @@ class Memory:
         for number, line in enumerate(iterate_lines(path) if path.is_file() else (), 1):
             try:
                 note = json.loads(line)
-                agent, target, bad = note["agent"], note["target"], note["bad"]
+                agent, target = note["agent"], note["target"]
+                tried_count, bad, harm = (int(note[name]) for name in ("tried", "bad", "harm"))
                 cell = Cell.build(target, note["fault"], note["params"], note["how"]) if note["fault"] else None
-                tried = Experiment(agent, cell, note["tried"], bad, note["harm"], world=NOTED)
+                tried = Experiment(agent, cell, tried_count, bad, harm, world=NOTED)
                 yield _reading.RunRead(
                     hash_value([number, note]),
                     note["text"],

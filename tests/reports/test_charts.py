@@ -30,6 +30,7 @@ from chaoslab.core.events import (
     Effect,
     Event,
     FaultWitnessed,
+    LabDisturbed,
     PromptStarted,
 )
 from chaoslab.record.history import History
@@ -246,6 +247,13 @@ def test_an_error_is_named_by_target_and_status_and_never_in_a_services_words() 
     for words in ("budget (1)", "the lab was disturbed (1)", "nobody injected (7)"):
         assert words in said(figure)
     assert "1 failed attempts with a witnessed fault, 7 that nobody injected" in said(figure)
+
+
+def test_a_disturbance_of_the_lab_lies_behind_the_attempts() -> None:
+    disturbed = LabDisturbed(what="search", since="2026-06-01T09:00:01Z", lasted_s=2.0, lanes=[], epoch=1)
+    figure = network_latency(Frames(told(PromptStarted(prompt_index=1, prompt="?"), call("search", 1), disturbed)))
+    assert "the lab was disturbed (1)" in said(figure)
+    assert "hit. search since 09:00:01." in said(figure)
 
 
 def test_faults_without_a_colour_of_their_own_can_be_told_apart_and_look_alike_in_all_charts() -> None:

@@ -19,6 +19,7 @@ from chaoslab.reports.page import format_rate
 from chaoslab.reports.trials import format_outcome_counts
 from tests.event_parts import run_started
 from tests.reports.fake_run import FakeRun
+from tests.sure import sure
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
     assert faults > 1
     judged = judge_all_trials(history).values()
     prompts = {record.trial: event.prompt for record, event in history.find_events(PromptStarted)}
-    well = format_rate(compute_flag_rate((str(v.outcome) in ENDED_WELL for v in judged), prompts.values()))
+    well = format_rate(sure(compute_flag_rate((str(v.outcome) in ENDED_WELL for v in judged), prompts.values())))
     assert said[0] == f"  chaoslab-offline · {well} ended well · harm in {sum(bool(v.harm) for v in judged)}"
     assert " ".join(" ".join(said[1:]).split()) == f"7 trials: {outcomes}; {faults} faults witnessed"
     assert entry(text, "20261121-090000") == [

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.reports.changes import describe_start_changes
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Pair, Side, describe_first_difference
+from tests.event_parts import run_started
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 WELL, BAD, HONEST, OPEN = (
@@ -222,3 +224,16 @@ def test_a_side_is_the_same_after_json() -> None:
     for wrong in ({"calls": "2"}, {"why": 7}, {"well": "yes"}):
         with pytest.raises(TypeError):
             Side.from_json_values({**side.to_json_values(), **wrong})
+
+
+def test_runs_that_were_started_otherwise_say_so() -> None:
+    then = run_started(seed=1, settings={"MODEL": "a"}, plan={"injections": []}, world="virtual")
+    now = run_started(seed=2, settings={"MODEL": "b"}, plan={"injections": [{}]}, world="local")
+    assert [*describe_start_changes(then, now)] == [
+        "The seed is another: 1 then, 2 now.",
+        "The world is another: virtual then, local now.",
+        "The planned faults are others.",
+        "The setting MODEL is another: 'a' then, 'b' now.",
+    ]
+    assert [*describe_start_changes(then, then)] == []
+    assert [*describe_start_changes(None, now)] == ["The log of one run does not say how it was started."]
