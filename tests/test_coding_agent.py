@@ -14,6 +14,9 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed
 from chaoslab.scenarios.load import load_file_scenarios
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 
 @pytest.fixture

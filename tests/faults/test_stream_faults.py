@@ -24,6 +24,9 @@ from chaoslab.faults.stream.stall import Stall
 from tests.faults.answer_parts import CITIES, FORMATS, OSLO, PARIS, TEXT, met, pipes_over, retold, spoken, streamed
 from tests.faults.fault_parts import CALL, Target, meet
 from tests.seams.stream_parts import DEADLINE_S, STREAM, Read, Timetable, event, events, read, streamed_over
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 # call_index: The parts of a streamed tool call have the wrong index, or come among those of another.
 
