@@ -532,7 +532,7 @@ CASES = [
     Case("chaoslab model", f"TOXIC_PROB=2 (environment) {CHANCE}", environment={"TOXIC_PROB": "2"}),
     Case("chaoslab otlp --to nowhere", "chaoslab otlp: argument --to: …"),
     Case("chaoslab otlp never --to http://127.0.0.1:9", "no run with logs is called 'never': known are …"),
-    Case("chaoslab gateway --route a=http://127.0.0.1:9 --hosts none", "--hosts none cannot be read: No such file …"),
+    Case("chaoslab gateway --route a=http://127.0.0.1:9 --limits none", "--limits none cannot be read: No such file …"),
     Case("chaoslab mcp --session a.b -- true", "…--session 'a.b' should be a name of letters, digits, - and _…"),
     Case("chaoslab stop --all --lever blocked/x", "blocked: File exists", {"blocked": "x"}),
     Case(
