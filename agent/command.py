@@ -214,11 +214,12 @@ async def _run_with_display(
     """Runs the session with its display. The end of a begun run is logged before anything that may be slow or fail,
     since stopping a container ends in a kill."""
     screen = asyncio.ensure_future(run_display.show_progress(config.progress_s))
-    reason, code = "done", 0
+    reason, code = "broken", 0
     session.info.write(started)
     try:
         await session.run(prompt_list, twin_of)
         await _wait_for_pending_lanes(control, run.name, session.clock)
+        reason = "done"
     except asyncio.CancelledError:
         # A lab that is down cancels this task as Ctrl-C does; its message tells the two apart.
         if lifeline_message:
@@ -227,9 +228,6 @@ async def _run_with_display(
         reason, code = "interrupted", INTERRUPTED
     except (LabDown, LogLost, sqlite3.Error):
         reason = "lab_down"
-        raise
-    except BaseException:
-        reason = "broken"
         raise
     finally:
         try:

@@ -67,9 +67,5 @@ class LiveDisplay:
 
 
 def choose_display(folder: Path) -> PlainDisplay | LiveDisplay:
-    """Live in a terminal that rich can draw on, plain otherwise."""
-    try:
-        import rich  # noqa: F401
-    except ImportError:
-        return PlainDisplay(folder)
+    """Live in a terminal, plain otherwise."""
     return (LiveDisplay if sys.stdout.isatty() else PlainDisplay)(folder)

@@ -6,9 +6,9 @@ their own chance. *function*: by the public function of that name, or the one th
 
 Compared prompts are of different difficulty, the same on both sides: the shares that end well are spread by 0.2 around
 their mean. Where "prompts spread", the new side is better or worse by 0.3 at each, with equal chances, so that it is no
-worse over all prompts. A bisection is over 12 commits of a repository, of which the seventh is worse. A baseline is
-asked 60 times, by an agent as good as it. Brute force runs each fault at each call, and each pair, one by one with
-`lab.run`. The gate's seconds are of the CPU, children included. Exits 1 if a goal is missed.
+worse over all prompts. A baseline is asked 60 times, by an agent as good as it. Brute force runs each fault at each
+call, and each pair, one by one with `lab.run`. The gate's seconds are of the CPU, children included. Exits 1 if a goal
+is missed.
 """
 
 import json
@@ -30,18 +30,15 @@ import chaoslab as lab
 from chaoslab.analysis.measures.intervals import compute_pooled_rate, rate_lower_bound
 from chaoslab.analysis.verdict.standing import Standing, get_outcome_standing
 from chaoslab.cli import main as main_of_lab
-from chaoslab.scenarios.bisecting import bisect_commits
 from chaoslab.scenarios.comparing import compare_sides
 from chaoslab.scenarios.load import load_file_scenarios
-from chaoslab.scenarios.revisions import SideWork
 from chaoslab.scenarios.sides import ScenarioSide
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import WORSE, Pair, Side
 
-RUNS, BISECTIONS, COMMANDS, AGENTS = 500, 200, 400, 20
+RUNS, COMMANDS, AGENTS = 500, 400, 20
 GATES, PAIRS, POOL = 10, 100, 4000
 """The gates of one baseline, the pairs of a command, and the real trials out of which comparisons are drawn."""
-COMMITS, WORSE_FROM = 12, 7
 ALPHA = 0.05
 WELL = Side(True, "correct", "", 1, 1.0, done=True)
 BAD = Side(False, "wrong", "", 1, 1.0, done=False)
@@ -385,55 +382,6 @@ def _worse(dice: random.Random, kept: Sequence[Side]) -> bool:
     return found.verdict == WORSE
 
 
-class Commit:
-    """The simulated side of a commit."""
-
-    period = 1
-
-    def __init__(self, dice: random.Random, share: float) -> None:
-        self._dice, self._share = dice, share
-
-    def take(self, numbers: Sequence[int]) -> list[Side]:
-        return [clear(self._dice, self._share) for _ in numbers]
-
-    def explain_cause(self, _: int) -> str:
-        return ""
-
-
-def of_bisect() -> Iterator[Row]:
-    with tempfile.TemporaryDirectory() as folder:
-        name = ["-c", "user.name=n", "-c", "user.email=n@x.test"]
-        git(folder, "init", "--quiet")
-        for number in range(1, COMMITS + 1):
-            git(folder, *name, "commit", "--quiet", "--allow-empty", "--message", str(number))
-            git(folder, "tag", f"v{number}")
-        place = Path(folder, "a.chaos.yml")
-        place.touch()
-        numbers = {git(folder, "rev-parse", f"v{number}"): number for number in range(1, COMMITS + 1)}
-        for base, new, trials in ((0.95, 0.85, 2000), (0.95, 0.85, 200), (0.95, 0.75, 2000)):
-            dice = random.Random(5)
-
-            @contextmanager
-            def opened(_: SideWork, commit: str) -> Iterator[Commit]:
-                yield Commit(dice, base if numbers[commit] < WORSE_FROM else new)  # noqa: B023
-
-            named, right, several = 0, 0, 0
-            for _ in range(BISECTIONS):
-                made = bisect_commits(SideWork(place), "v1", f"v{COMMITS}", trials=trials, alpha=ALPHA, opened=opened)
-                several += len(made.first) != 1
-                if len(made.first) == 1:
-                    named += 1
-                    right += numbers[made.first[0].commit] == WORSE_FROM
-            wrong = (named - right) / BISECTIONS
-            text = f"wrong commit named, {base:g} → {new:g}, at most {trials} pairs a commit"
-            measured = f"{wrong:.1%}; the right one {right / BISECTIONS:.1%}, between two {several / BISECTIONS:.1%}"
-            yield text, DICE, "≤ 5 %", measured, wrong <= ALPHA
-
-
-def git(folder: str, *words: str) -> str:
-    return subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True, text=True).stdout.strip()
-
-
 DRAWING = """
 import os
 import random
@@ -617,7 +565,7 @@ def cpu_s() -> float:
 
 
 PARTS = [
-    "chance", "noise", "map", "proof", "itself", "command", "prompts", "null", "open", "power", "interval", "bisect",
+    "chance", "noise", "map", "proof", "itself", "command", "prompts", "null", "open", "power", "interval",
     "baseline", "rates", "gate",
 ]  # fmt: skip
 

@@ -155,11 +155,7 @@ class _Service:
     def _answer_crash(self, error: Exception) -> Response:
         message = f"{self._name} failed at {request.method} {request.path}: {type(error).__name__}: {error}"
         try:
-            try:
-                self._ledger.log_warning(message[:500], TrialId.parse(request.headers.get("X-Trial")))
-            # The crash may have been in the trial's header itself.
-            except (ValueError, LookupError):
-                self._ledger.log_warning(message[:500], TrialId.parse(None))
+            self._ledger.log_warning(message[:500], TrialId.parse(request.headers.get("X-Trial")))
         except Unwritten as lost:
             return self._answer_unlogged_effect(lost)
         return self._answer_internal_error({})

@@ -84,8 +84,6 @@ def _bind_servers(
         try:
             servers.append(open_server(app, modules[name], host=host, port=ports.get_service_port(name)))
         except (OSError, OverflowError) as error:
-            for server in servers:
-                server.close()
             print(
                 f"{name} cannot listen on {host}:{ports.get_service_port(name)} ({error}): "
                 f"end what uses it, or choose other ports with BASE_PORT (--base-port)",

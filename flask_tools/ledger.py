@@ -73,9 +73,6 @@ class _TrialHistory:
         mark = f'"{trial}"'.encode()
         log.seek(self.read_to)
         for line in log:
-            # A line that is being written is read next time.
-            if not line.endswith(b"\n"):
-                break
             self.read_to += len(line)
             record = parse_line(line) if mark in line else None
             if record is not None and record.trial == trial and isinstance(record.event, Effect):

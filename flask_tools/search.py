@@ -31,10 +31,6 @@ STOP = frozenset(
 )
 
 
-def make_error_body(status: int, message: str) -> Any:  # noqa: ARG001 - SerpAPI has one form for all errors
-    return {"error": message}
-
-
 def _make_error_reply(status: int, message: str, **headers: str) -> ErrorReply:
     return ErrorReply(status, {"error": message}, headers)
 

@@ -13,10 +13,6 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 TEXTS_MAX = 100
 
 
-def make_error_body(status: int, message: str) -> Any:  # noqa: ARG001 - LibreTranslate has one form for all errors
-    return {"error": message}
-
-
 SERVICE = ServiceSpec(
     name="translator",
     tools=(

@@ -13,6 +13,7 @@ import yaml
 
 from chaoslab.cli import main
 from chaoslab.scenarios.new_project import read_skill_page
+from tests import warm
 from tests.cli_parts import environment
 
 ROOT = Path(__file__).parent.parent
@@ -24,12 +25,23 @@ def step(name: str) -> dict[str, Any]:
     return found
 
 
-def run_step(folder: Path, **inputs: str) -> tuple[int, str]:
-    """Runs the step "run"; returns its exit code and the step's summary."""
+@pytest.fixture(scope="module")
+def warm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a program `chaoslab` that starts warm."""
+    folder = tmp_path_factory.mktemp("programs")
+    program = folder / "chaoslab"
+    program.write_text(f'#!/bin/sh\nunset PYTHONUNBUFFERED\nexec {warm.python()} -P -m chaoslab "$@"\n')
+    program.chmod(0o700)
+    return folder
+
+
+def run_step(folder: Path, programs: Path = Path(sys.executable).parent, **inputs: str) -> tuple[int, str]:
+    """Runs the step "run" with the `chaoslab` of the folder `programs`; returns its exit code and the step's
+    summary."""
     summary = folder / "summary.md"
     given = {"COMMAND": "test", "ARGUMENTS": "", "BASELINE": "chaos-baseline.json", **inputs}
     assert given.keys() == step("run")["env"].keys()
-    path = f"{Path(sys.executable).parent}:{environment()['PATH']}"
+    path = f"{programs}:{environment()['PATH']}"
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step("run")["run"]], cwd=folder, capture_output=True,
         env={**environment(), **given, "PATH": path, "GITHUB_STEP_SUMMARY": str(summary)}, text=True, check=False,
@@ -45,22 +57,24 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return tmp_path
 
 
-def test_a_test_and_a_gate_end_with_the_commands_code_and_leave_a_summary(project: Path) -> None:
+def test_a_test_and_a_gate_end_with_the_commands_code_and_leave_a_summary(project: Path, warm_folder: Path) -> None:
     code, said = run_step(project, ARGUMENTS="--no-logs\n--set trials=5")
     assert (code, said[:9], "5 of 5 trials passed" in said) == (0, "````text\n", True), said
-    code, said = run_step(project, ARGUMENTS=". --budget 40 --write", COMMAND="gate")
+    code, said = run_step(project, warm_folder, ARGUMENTS=". --budget 40 --write", COMMAND="gate")
     assert code == 0, said
     assert (project / "chaos-baseline.json").exists()
     (project / "summary.md").unlink()
-    code, said = run_step(project, ARGUMENTS="none.chaos.yaml")
+    code, said = run_step(project, warm_folder, ARGUMENTS="none.chaos.yaml")
     assert code == 2
     assert "none.chaos.yaml: it cannot be read" in (project / "summary.md").read_text()
 
 
-def test_the_upload_has_the_report_of_a_test_and_the_markdown_of_a_gate_each_once(project: Path) -> None:
-    run_step(project, ARGUMENTS="--set trials=5")
-    run_step(project, ARGUMENTS=". --budget 40 --write", COMMAND="gate")
-    assert run_step(project, ARGUMENTS=". --budget 40", COMMAND="gate")[0] == 0
+def test_the_upload_has_the_report_of_a_test_and_the_markdown_of_a_gate_each_once(
+    project: Path, warm_folder: Path
+) -> None:
+    run_step(project, warm_folder, ARGUMENTS="--set trials=5")
+    run_step(project, warm_folder, ARGUMENTS=". --budget 40 --write", COMMAND="gate")
+    assert run_step(project, warm_folder, ARGUMENTS=". --budget 40", COMMAND="gate")[0] == 0
     upload = step("upload")
     assert upload["if"] == "always() && inputs.artifact != ''"
     folder, but = upload["with"]["path"].split()
@@ -76,9 +90,9 @@ def test_the_upload_has_the_report_of_a_test_and_the_markdown_of_a_gate_each_onc
     assert not [file for file in files if re.search(r'[":<>|*?\r\n]', str(file.relative_to(project)))], "refused names"
 
 
-def test_inputs_are_words_and_never_code(project: Path) -> None:
-    assert run_step(project, COMMAND="rm")[0] == 2
-    run_step(project, ARGUMENTS="$(touch taken) `touch taken` ; touch taken")
+def test_inputs_are_words_and_never_code(project: Path, warm_folder: Path) -> None:
+    assert run_step(project, warm_folder, COMMAND="rm")[0] == 2
+    run_step(project, warm_folder, ARGUMENTS="$(touch taken) `touch taken` ; touch taken")
     assert not (project / "taken").exists()
     for each in ACTION["runs"]["steps"]:
         assert "${{" not in each.get("run", ""), "an input would be run as a part of the script"
@@ -118,11 +132,11 @@ def answer(prompt):
 """
 
 
-def test_the_five_commands_of_the_page_do_what_it_says(tmp_path: Path) -> None:
+def test_the_five_commands_of_the_page_do_what_it_says(tmp_path: Path, warm_folder: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/agent.py").write_text(AGENT)
     (block,) = re.findall(r"```console\n(.*?)```", read_skill_page(), flags=re.DOTALL)
-    path = f"{Path(sys.executable).parent}:{environment()['PATH']}"
+    path = f"{warm_folder}:{environment()['PATH']}"
     ended = []
     for line in block.splitlines():
         quick = line.replace("--seconds 20", "--trials 30").replace(" --write", " --write --budget 40")

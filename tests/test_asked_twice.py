@@ -275,14 +275,22 @@ def test_two_sessions_at_once_do_not_leak(make: Any, outcome: str) -> None:
     assert trial.why.endswith("turn 1 shows 18, which is of turn 2") == (outcome == "harm")
 
 
-def test_an_answer_with_the_data_of_another_session_is_wrong() -> None:
+def test_a_turn_that_replies_does_not_begin_beside_what_it_replies_to() -> None:
+    talk = lab.turns("Refund 17", lab.turn(reply={"Refunded": "Refund 18"}))
+    trial = run(Forgetful, talk, lab.inject("sessions_at_once", "look", calls=[1]))
+    assert (trial.met, trial.answer) == ((), "Refunded 17.\nRefunded 18."), trial.story()
+
+
+@pytest.mark.parametrize("also", ["", " I heard of {} too."])
+def test_an_answer_with_the_data_of_another_session_is_wrong(also: str) -> None:
     class Telling:
         heard: list[str] = []  # noqa: RUF012 - what it shares is the mistake
 
         def __call__(self, prompt: str) -> str:
             self.heard.append(prompt)
             look(order_of(prompt))
-            return f"{self.heard[-1]}: it is 20 dollars."
+            other = self.heard[-1]
+            return f"{prompt if also else other}: it is 20 dollars.{also.format(other) if other != prompt else ''}"
 
     trial = run(Telling, lab.turns("Price 17", "Price 18"), lab.inject("sessions_at_once", "look", calls=[1]))
     assert str(trial.outcome) == "wrong"
@@ -373,6 +381,11 @@ def test_a_stop_at_a_service_reaches_the_agent_where_it_waits(kind: str, moment:
         (lab.inject("sessions_at_once", "look"), {}, "is about the next turn, and there is none: give lab.turns"),
         (lab.inject("user_stops", "look", say="No.", chance=0.5), {}, "has say, and its twin is asked that"),
         (lab.inject("stale_approval", "refund", approval="look"), {}, "'look', which is none of its targets"),
+        (
+            lab.inject("user_stops", "shop"),
+            {"upstreams": {"shop": "http://127.0.0.1:9"}, "world": "local"},
+            "is at a service in real time: aim it at a function",
+        ),
         (lab.inject("event_twice", "look"), {"wishes": 0}, "wishes is 0: it should be a whole number from 1"),
         (lab.inject("event_twice", "look", chance=0.5), {"wishes": 2}, "leave chance, after and other choices out"),
     ],

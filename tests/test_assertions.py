@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +16,14 @@ from chaoslab.analysis.assertions import (
     Miss,
     build_assertion,
     load_assertion,
+    serialize_assertion,
 )
 from chaoslab.base.registry import list_plugins
-from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
+from chaoslab.core.events import CallFinished, CallStarted, FaultScheduled, FaultWitnessed
 from chaoslab.scenarios.located import ScenarioError
 from tests.event_parts import call_at, fault_at
 from tests.event_parts import story as history
+from tests.plugin_parts import installed
 from tests.sure import sure
 from tests.verdict.trials import TRIAL, effect, started
 
@@ -78,15 +81,26 @@ def talk() -> lab.Trial:
     return trial(lab.fresh(lambda: agent), prompt=lab.turns("one", "two words"), state=None, tools=[])
 
 
-def asked(model: Any, **more: Any) -> lab.Trial:
+def asked(model: Any, prompt: Any = "What is 6 times 7?", *, name: str = "gpt-4o-mini", **more: Any) -> lab.Trial:
     import httpx
 
     def agent(prompt: str) -> str:
-        body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": prompt}]}
+        body = {"model": name, "messages": [{"role": "user", "content": prompt}]}
         answer = httpx.post("http://api.openai.com/v1/chat/completions", json=body).json()
         return str(answer["choices"][0]["message"]["content"])
 
-    return lab.run(agent, "What is 6 times 7?", services={"api.openai.com": model}, **more)
+    return lab.run(agent, prompt, services={"api.openai.com": model}, **more)
+
+
+def fall(_: str) -> int:
+    return int(look(17)["price"])
+
+
+def read_paid() -> list[int]:
+    paid: list[int] = BOOK["paid"]
+    if len(paid) > 1:
+        raise OSError("the book is wet")
+    return paid
 
 
 MADE: dict[str, Callable[[], lab.Trial]] = {
@@ -105,7 +119,10 @@ MADE: dict[str, Callable[[], lab.Trial]] = {
     "talk": talk,
     "model": lambda: asked(lab.offline_model()),
     "cut": lambda: asked(lab.offline_model(), faults=[lab.inject("finish_length", "api.openai.com")]),
-    "unpriced": lambda: asked(lab.offline_model(), twin=False, facts=["42"]),
+    "unpriced": lambda: asked(lab.offline_model(), name="mine", twin=False, facts=["42"]),
+    "asked twice": lambda: asked(lab.offline_model(), lab.turns("Hello?", "What is 6 times 7?")),
+    "fell": lambda: trial(fall, lab.inject("tool_error", "look"), tools=[], state=None),
+    "unreadable": lambda: trial(support(3, HONEST), LOST, state=read_paid),
 }
 made: dict[str, FinishedTrial] = {}
 
@@ -122,6 +139,7 @@ def seen(name: str, turn: int | None = None) -> FinishedTrial:
 
 
 E = lab.expect
+TURN_TOKENS = 23
 CASES: list[tuple[Any, str, str]] = [
     # (assertion, trial, the miss; empty if it holds)
     (E.completes_within(0), "calm", ""),
@@ -172,6 +190,7 @@ CASES: list[tuple[Any, str, str]] = [
     (E.state_equals("paid.3", 17), "calm", "the end state has no paid.3"),
     (E.state_equals("paid.0.x", 17), "calm", "the end state has no paid.0.x"),
     (E.state_equals("paid", []), "talk", "no state was read: give state="),
+    (E.state_equals("", [17]), "unreadable", "OSError: the book is wet"),
     (E.answer_contains("refunded 49"), "calm", ""),
     (E.answer_contains(["fifty", "49"]), "calm", ""),
     (E.answer_contains("4"), "calm", "the answer does not show '4': 'Order 17: refunded 49.'"),
@@ -199,6 +218,7 @@ CASES: list[tuple[Any, str, str]] = [
     (E.same_as_twin(), "twice", "it has 2 effects, its twin 1, and they differ"),
     (E.same_as_twin(), "honest", "the answer is not its twin's: "),
     (E.same_as_twin(), "raised", "there is no twin to compare with"),
+    (E.same_as_twin(), "fell", "there is no answer"),
     (E.slo(1), "calm", ""),
     (E.slo(0.5, within_s=1, tool="look"), "slow", "0% of 1 calls were good, at least 50% were asked for"),
     (E.slo(0.8), "twice", "75% of 4 calls were good, at least 80% were asked for"),
@@ -209,7 +229,10 @@ CASES: list[tuple[Any, str, str]] = [
     (E.max_tokens(0), "calm", ""),
     (E.max_cost(1), "model", ""),
     (E.max_cost(0), "model", "USD by the model's answer 1, at most 0 were allowed"),
+    (E.max_cost(1), "unpriced", "the price of mine is not known"),
     (E.tokens_per_turn(100_000), "model", ""),
+    (E.tokens_per_turn(TURN_TOKENS), "asked twice", ""),
+    (E.tokens_per_turn(TURN_TOKENS - 1), "asked twice", f"{TURN_TOKENS} tokens in turn 2, at most"),
     (E.finished_reason("stop"), "model", ""),
     (E.finished_reason(["STOP", "stop"]), "model", ""),
     (E.finished_reason("tool_calls"), "model", "the model's answer 1 ended with stop instead of tool_calls"),
@@ -314,10 +337,13 @@ def test_what_nobody_asked_for_and_what_nobody_met() -> None:
         (E.no_effect_without_request(), "payment, and shop was not called", 1),
         (E.every_fault_witnessed(), "latency was scheduled at shop 1.1 and not witnessed", 2),
         (E.completes_within(1), "the trial did not end", None),
+        (E.error_type("none"), "the trial did not end", None),
     ):
         miss = sure(assertion.check(alone))
         assert miss.text == said
         assert miss.lines == ((("info", line),) if line else ())
+    hedged = [CallStarted(**call_at("shop", "pay", 1, n, "r")) for n in (1, 2)]
+    assert E.backed_off().check(FinishedTrial(history(started(), *hedged), TRIAL, seen("calm").verdict)) is None
 
 
 def test_a_time_may_be_less_than_a_second() -> None:
@@ -360,6 +386,20 @@ def test_plain_data_state_an_assertion() -> None:
     assert build_assertion("answer_contains", ["a", "b"]) == E.answer_contains(["a", "b"])
     assert build_assertion("no_duplicate_effects", {}) == E.no_duplicate_effects()
     assert build_assertion("state_equals", {"path": "a", "value": {"b": 1}}) == E.state_equals("a", {"b": 1})
+
+
+HEAD = "from dataclasses import dataclass\nfrom typing import Any\nfrom chaoslab.analysis.assertions import Assertion"
+
+
+def test_an_assertion_of_a_plug_in_takes_a_mapping_and_is_a_dataclass(tmp_path: Path) -> None:
+    at: dict[str, Any] = {"fault": "holds", "head": HEAD, "group": "analysis.assertions"}
+    (tmp_path / "broken").mkdir()
+    with installed(tmp_path, "@dataclass(frozen=True)\nclass Sock(Assertion):\n    parts: Any", **at):
+        stated = build_assertion("holds", {"a": 1})
+        plain = serialize_assertion(stated)
+        assert (plain, build_assertion("holds", plain["gremlins"])) == ({"gremlins": {"a": 1}}, stated)
+    with installed(tmp_path / "broken", "class Sock: ...", **at), pytest.raises(LookupError, match="is no dataclass"):
+        load_assertion("holds")
 
 
 def test_a_fault_on_a_lane_to_a_process_that_is_down_was_ended_by_its_outage() -> None:

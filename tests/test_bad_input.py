@@ -83,6 +83,11 @@ SERVER = "it should be the address of an OpenAI-compatible server, without /open
 PROXIES = "it should be a JSON file of proxies"
 OTHER_PORT = "end what holds it, or choose another BASE_PORT than"
 
+TWO = {
+    **{f"two/{n}.chaos.yaml": f"name: {n}\nagent: agents:pay\ntools: [agents:charge]\nprompt: {n}\n" for n in "ab"},
+    "two/agents.py": "def charge(order: int) -> str: ...\ndef pay(prompt: str) -> str: ...\n",
+}
+"""Two scenarios."""
 CASES = [
     # --- .env ---
     env("TOXIC_PROB=1.5\n", f"TOXIC_PROB=1.5 (.env, line 1) {CHANCE}"),
@@ -99,6 +104,11 @@ CASES = [
     env("TOXIC_PRB=0.1\n", f"TOXIC_PRB {UNKNOWN} (.env, line 1); did you mean TOXIC_PROB?"),
     env("MODEL=a\0b\n", "MODEL (.env, line 1) has a NUL character in it; a value is one line of text"),
     env("MODEL=Müller\n".encode("latin-1"), ".env is not UTF-8 text (byte 7); it should be a file of lines NAME=value"),
+    Case(
+        "chaoslab check .env",
+        ".env is not UTF-8 text (byte 7); it should be a file of lines NAME=value",
+        {".env": "MODEL=Müller\n".encode("latin-1")},
+    ),
     env(FOLDER, ".env cannot be read: Is a directory; it should be a file of lines NAME=value"),
     env(PIPE, f".env cannot be read: it is a named pipe, {IRREGULAR}; it should be a file of lines NAME=value"),
     env(ZEROES, f".env cannot be read: it is a device, {IRREGULAR}; it should be a file of lines NAME=value"),
@@ -478,6 +488,11 @@ CASES = [
         "--help",
         apart=True,
     ),
+    Case(
+        "chaoslab label",
+        "chaoslab: argument COMMAND: invalid choice: 'label' (choose from …summary…); words decide nothing any more: "
+        "state says, facts, effects or judge; see chaoslab --help",
+    ),
     Case("chaoslab", "chaoslab: the following arguments are required: COMMAND; see chaoslab --help"),
     Case(
         "chaoslab agent --frob", "chaoslab agent: unrecognized arguments: --frob; see chaoslab agent --help", apart=True
@@ -485,6 +500,56 @@ CASES = [
     Case("chaoslab tools wether", "no service is called 'wether': did you mean 'weather'?", apart=True),
     Case("chaoslab tools --now soon", "--now soon should be a moment like 2026-06-01T09:00:00Z"),
     Case("chaoslab manager --frob", "chaoslab manager: unrecognized arguments: --frob; see …", apart=True),
+    # --- commands about scenarios ---
+    Case(
+        "chaoslab explore two/a.chaos.yaml --map map.html",
+        "--map takes one scenario, and these are 2: choose one with -k",
+        {**TWO, "two/a.chaos.yaml": f"{TWO['two/a.chaos.yaml']}variants: [{{name: x}}, {{name: y}}]\n"},
+    ),
+    Case(
+        "chaoslab gate two --baseline b.json",
+        "two scenarios are called 'refund', and a baseline has one of a name: rename one",
+        {name: re.sub("name: .", "name: refund", text) for name, text in TWO.items()},
+    ),
+    Case("chaoslab gate two --baseline b.json --write --budget 1", "1 trials are too few for 2 scenarios", TWO),
+    Case("chaoslab init --prompt hi", "--prompt is what your own agent is asked: name it with --agent"),
+    Case("chaoslab init blocked/new", "blocked/new cannot be written: Not a directory", {"blocked": "x"}),
+    Case(
+        "chaoslab prove two/a.chaos.yaml --try key -k zzz", "no scenario of two/a.chaos.yaml has 'zzz' in its name", TWO
+    ),
+    Case("chaoslab shrink two/a.chaos.yaml -k zzz", "two/a.chaos.yaml has 0 such scenarios: choose one with -k", TWO),
+    Case(
+        "chaoslab shrink two/a.chaos.yaml --trial x",
+        "--trial x should be a number from 1, or a key such as p1.r7",
+        TWO,
+    ),
+    Case("chaoslab compare two/a.chaos.yaml --alpha 0", "…a number between 0 and 1, as in 0.05…", TWO),
+    Case("chaoslab plan --risk often", "chaoslab plan: argument --risk: often should be a number from 0 to 1, or …"),
+    Case("chaoslab plan --critical 0.5", "…--critical: 0.5 should be a target and a number, as in charge=0.9…"),
+    # --- and others ---
+    Case("chaoslab settings --json --markdown", "…--json and --markdown are two forms: leave one out…"),
+    Case("chaoslab sweep TOXIC_PROB=0,2", f"TOXIC_PROB=2 (command line) {CHANCE}"),
+    Case("chaoslab model", f"TOXIC_PROB=2 (environment) {CHANCE}", environment={"TOXIC_PROB": "2"}),
+    Case("chaoslab otlp --to nowhere", "chaoslab otlp: argument --to: …"),
+    Case("chaoslab otlp never --to http://127.0.0.1:9", "no run with logs is called 'never': known are …"),
+    Case("chaoslab gateway --route a=http://127.0.0.1:9 --limits none", "--limits none cannot be read: No such file …"),
+    Case("chaoslab mcp --session a.b -- true", "…--session 'a.b' should be a name of letters, digits, - and _…"),
+    Case("chaoslab stop --all --lever blocked/x", "blocked: File exists", {"blocked": "x"}),
+    Case(
+        "chaoslab gateway --route a=http://127.0.0.1:9 --plan p.json",
+        "…p.json: …share…",
+        {"p.json": '{"limits": {"share": 2}}'},
+    ),
+    Case(
+        "chaoslab from-openapi api.yaml --out blocked/new",
+        "…blocked…",
+        {
+            "blocked": "x",
+            "api.yaml": "openapi: 3.0.0\ninfo: {title: x, version: 1}\npaths: {/a: {get: {responses: {}}}}\n",
+        },
+    ),
+    Case("chaoslab show .", "'.' is no run's folder: there are no logs in it"),
+    Case("chaoslab show latest~1", "no logs yet in logs/: run make lab …", {"logs": FOLDER}),
 ]
 
 

@@ -36,10 +36,11 @@ from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
 from chaoslab.record.steering import RunSteering
 from chaoslab.scenarios.load import ScenarioErrors
+from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests import warm
 from tests.cli_parts import Typed
 from tests.gateway.parts import shop
-from tests.seams.lab_parts import eventually
+from tests.seams.lab_parts import embedded, eventually
 from tests.wire.wire_parts import free_port
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -200,6 +201,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"cron": "61 9 * * *"}, "it should be five fields"),
     ({"cron": "0 0 31 2 *"}, "cron is '0 0 31 2 *': there is no such moment"),
     ({"at": ["2026-05-01T00:00:00Z"]}, "the schedule is in the past: its last moment was 2026-05-01T00:00:00Z"),
+    ({"at": ["now"]}, "'now' should be a moment like 2026-06-01T09:00:00Z"),
+    (
+        {
+            "steady": [{"name": "x", "measure": "cost", "expect": "< 1"}],
+            "steps": [{"scenario": "refund.chaos.yml"}],
+        },
+        "the world cannot give it",
+    ),
     ({"at": ["soon"]}, "'soon' should be a moment like 2026-06-01T09:00:00Z"),
     ({"limits": {"until": "2026-05-01T00:00:00Z"}}, "the window is over"),
     ({"limits": {"share": "0%"}}, "share of limits is '0%': it should be a share"),
@@ -232,6 +241,12 @@ def test_what_is_wrong_in_a_file_is_a_line_with_its_place(given: dict[str, Any],
     assert any(says in each for each in error.value.lines), error.value.lines
     assert "Traceback" not in str(error.value)
     assert all(str(tmp_path) in each for each in error.value.lines)
+
+
+@pytest.mark.parametrize(("text", "says"), [("[1]", "a campaign is a mapping with campaign, steps"), ("{", "yml")])
+def test_a_file_that_holds_no_campaign_is_one_line(text: str, says: str, tmp_path: Path, typed: Typed) -> None:
+    (tmp_path / "bad.yml").write_text(text)
+    assert says in typed.refused("campaign", "check", tmp_path / "bad.yml")
 
 
 def test_a_scenario_of_a_step_is_checked_too(tmp_path: Path) -> None:
@@ -414,6 +429,55 @@ def test_a_breach_ends_all_faults_and_the_step_and_takes_everything_back(
     assert (tmp_path / "one").exists()
     assert (tmp_path / "all").exists()
     assert LimitGuard([Limits(lever=str(made_.folder / "stop"))], clock=Time()).find_fault_end_reason()
+
+
+def test_a_step_that_cannot_be_run_is_broken(tmp_path: Path) -> None:
+    assert CampaignRunner(made(tmp_path, steps=[{"command": ["/no/such"]}]), tmp_path / "c").run().ended == "broken"
+    story = CampaignRunner(
+        made(tmp_path, steps=[{"command": ["sh", "-c", "echo out of paper; exit 9"]}]), tmp_path / "d"
+    )
+    (unit,) = story.run().current_start_units
+    assert (unit.state, unit.why) == ("broken", "exit code 9: out of paper")
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "why"), [(130, "held", ""), (1, "failed", "exit code 1"), (None, "unproven", "it still passes")]
+)
+def test_a_step_is_ended_when_its_time_is_over(code: int | None, state: str, why: str, tmp_path: Path) -> None:
+    class Endless(Step):
+        def end_and_wait(self) -> Any:
+            super().end_and_wait()
+            return code
+
+    step = Endless(*[nothing] * 99)
+    made_, said = runner(tmp_path, [step], steps=[{"command": ["a"], "for": "1s"}])
+    story = made_.run()
+    (unit,) = story.current_start_units
+    assert (step.ended, unit.state, story.ended) == (True, state, state)
+    assert unit.why.startswith(why)
+    assert any(f"round 1: a: {state}" in line for line in said)
+
+
+def test_the_first_round_waits_for_the_window_to_open(tmp_path: Path) -> None:
+    clock = Time()
+    made_, _ = runner(tmp_path, [Step()], clock=clock, limits={"opens": "2026-06-01T10:00:00Z"})
+    assert made_.run().ended == "held"
+    assert clock.now >= NOW + timedelta(hours=1)
+
+
+def test_lanes_are_deleted_with_the_campaign_and_with_the_lever(tmp_path: Path, typed: Typed) -> None:
+    def make_lane(name: str) -> None:
+        toxiproxy.create(name=name, upstream="127.0.0.1:9", listen="127.0.0.1:0", enabled=True)
+
+    with embedded() as url, ToxiproxyServer(url) as toxiproxy:
+        make_lane("lane.crm.run.1.99")
+        runner(tmp_path, [Step()], toxiproxy=url)[0].run()
+        assert not toxiproxy.proxies()
+        make_lane("lane.crm.run.2.99")
+        assert f"1 lanes deleted at {url}" in typed.out("stop", "--all", "--lever", tmp_path / "s", "--toxiproxy", url)
+        assert not toxiproxy.proxies()
+    assert typed("stop", "--all", "--lever", tmp_path / "s", "--toxiproxy", url).code == 2
+    assert runner(tmp_path, [Step()], toxiproxy=url)[0].run(fresh=True).not_undone == []  # they are gone with it
 
 
 def test_rollbacks_run_whatever_becomes_of_the_others_and_failures_come_first(tmp_path: Path) -> None:
@@ -603,6 +667,8 @@ def test_probes_of_sql_and_output_have_a_number(tmp_path: Path) -> None:
         ({**probes[0], "query": "DELETE FROM orders"}, "attempt to write a readonly database"),
         ({**probes[0], "query": "SELECT 'x'"}, "and no number"),
         ({**probes[1], "tolerance": "1%"}, "queue: 105, should be = 100 ± 1"),
+        ({**probes[1], "command": ["false"]}, "queue: false gives no number (exit code 1)"),
+        ({**probes[1], "command": ["sleep", "9"], "within": 0.1}, "queue: sleep did not end within 0.1 s"),
         ({**probes[1], "command": ["no-such-program"]}, "no-such-program cannot be run: No such file"),
     ):
         made_, _ = runner(tmp_path, [], steady=[probe])
@@ -875,6 +941,8 @@ def test_the_command_checks_runs_and_tells(tmp_path: Path, typed: Typed) -> None
     made(tmp_path, stop=["error_rate > 50%"])
     file, logs = str(tmp_path / "shop.campaign.yml"), ["--logs", str(tmp_path / "c")]
     assert typed("campaign", "check", file).code == 0
+    plain = json.loads(typed.out("campaign", "check", file, "--json"))
+    assert (plain["campaign"], plain["units"], plain["stop"]) == ("shop", ["true"], ["error_rate > 0.5"])
     for do in ("status", "stop"):
         assert f"shop was never run in {tmp_path / 'c'}" in typed.refused("campaign", do, file, *logs)
     assert typed("campaign", "run", file, *logs, "--quiet").code == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab import cli
+from chaoslab.base import former
 from chaoslab.base.terminal import clean_text
 from chaoslab.cli import COMMANDS, GROUPS, main
 from chaoslab.config.settings import Settings
@@ -45,6 +46,17 @@ WRONG = [
 def test_what_was_typed_wrong_gets_one_line(arguments: tuple[str, ...], line: str, here: Path, typed: Typed) -> None:
     assert typed(*arguments) == (2, "", line + "\n")
     assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", former.COMMANDS)
+def test_a_former_command_is_refused_with_what_does_it_now(name: str, typed: Typed) -> None:
+    assert f"; {former.COMMANDS[name]}; see " in typed.refused(name)
+
+
+@pytest.mark.parametrize("option", ["--max-faults", "--until", "--lease", "--hosts", "--shadow", "--index"])
+def test_a_former_option_is_refused_with_what_does_it_now(option: str, typed: Typed) -> None:
+    command = "report" if option == "--index" else "gateway"
+    assert f"{option}: {former.OPTIONS[option]}; see " in typed.refused(command, option)
 
 
 @pytest.mark.usefixtures("here")

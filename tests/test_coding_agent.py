@@ -14,6 +14,9 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed
 from chaoslab.scenarios.load import load_file_scenarios
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 
 @pytest.fixture
@@ -95,7 +98,9 @@ def test_a_command_of_asyncio_does_too(folder: Path) -> None:
         process.stdin.write(b"typed\n")
         await process.stdin.drain()
         process.stdin.close()
+        assert process.stdin.is_closing()
         assert process.stdout is not None
+        assert process.stderr is None
         line = (await process.stdout.readline()).decode().strip()
         shell = await asyncio.create_subprocess_shell("sleep 0.1; echo late; exit 3", stdout=pipe)
         try:
@@ -119,6 +124,8 @@ def test_a_command_that_never_ends_meets_the_timeout_of_its_caller(folder: Path)
     trial = run(clean, folder, "command_times_out", "commands")
     assert isinstance(trial.error, subprocess.TimeoutExpired)
     assert (trial.outcome, trial.seconds) == ("failed", 5.0)
+    polled = run(lambda _: str(subprocess.Popen(["true"]).poll()), folder, "command_times_out", "commands")
+    assert polled.answer == "None"
 
 
 def test_a_command_may_be_ended_with_its_group(folder: Path) -> None:
@@ -325,6 +332,21 @@ def test_a_tool_meets_the_faults_too(folder: Path) -> None:
     assert (trial.outcome, trial.answer) == ("harm", "5 letters.")
     assert isinstance(run_tool(save, "command_killed", agent, folder).error, subprocess.CalledProcessError)
     assert isinstance(run_tool(save, "command_times_out", agent, folder).error, subprocess.TimeoutExpired)
+
+
+def test_a_tool_gives_its_first_answer_again(folder: Path) -> None:
+    def look(path: str) -> str:
+        return Path(path).read_text(encoding="utf-8")
+
+    def agent(prompt: str) -> str:  # noqa: ARG001
+        seen = [look("notes_a.txt")]
+        Path("notes_a.txt").write_text("new\n", encoding="utf-8")
+        return "".join([*seen, look("notes_a.txt")])
+
+    stale = lab.inject("stale_file", "look", calls=[2])
+    trial = lab.run(agent, "Do it.", reads=[look], files=folder, faults=[stale], twin=False)
+    assert (trial.answer, trial.met) == ("kept\nkept\n", ("stale_file on look",))
+    assert isinstance(lab.run(lambda _: look("nope"), "Do it.", files=folder, twin=False).error, FileNotFoundError)
 
 
 def run_tool(tool: Any, fault: str, agent: Any, folder: Path) -> lab.Trial:

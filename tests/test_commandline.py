@@ -78,7 +78,7 @@ def test_what_is_written_to_a_closed_stream_is_written_nowhere(
     assert said.stderr.count(b"\n") == (1 if code and "2>" not in closed else 0)
 
 
-@pytest.mark.parametrize(("door", "arguments"), [*((door, ["--help"]) for door in DOORS), ("chaoslab", ["settings"])])
+@pytest.mark.parametrize(("door", "arguments"), [*((door, ["--help"]) for door in DOORS), ("chaoslab", ["faults"])])
 def test_a_reader_that_is_gone_is_no_trouble(door: str, arguments: list[str], there: Path) -> None:
     reader, pipe = os.pipe()
     os.close(reader)

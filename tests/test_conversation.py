@@ -189,6 +189,7 @@ def test_one_conversation_is_the_same_bytes_again_and_another_is_another_run(tmp
         (lambda: lab.turn("x", reply={"a": "b"}), ValueError, "either the user's words or reply="),
         (lambda: lab.turn(reply={"(": "b"}), ValueError, r"the pattern '\(' cannot be read: missing \)"),
         (lambda: lab.turn(reply={"a": WRONG}), TypeError, "should be texts"),
+        (lambda: lab.turn("x", facts="42"), TypeError, "it should be a list of texts"),
         (lambda: lab.turn("x", after_s=-1), ValueError, "after_s is -1: it should be a number from 0"),
         (lambda: lab.turn("x", after_s=float("nan")), ValueError, "after_s is nan"),
         (lambda: tried(lab.inject("latency", "look", on_turn=[4])), ValueError, "4"),
@@ -277,6 +278,11 @@ def test_a_turn_states_its_facts_and_how_its_answer_is_read() -> None:
     assert asked_by_turns("It is cold.", [1], *talk).why == "turn 1: missing fact '10'; well again in turn 2"
     admitted = asked_by_turns("I could not look.", [2], *talk)
     assert (admitted.outcome, admitted.verdict.basis) == ("degraded", "says")
+
+
+def test_a_turn_of_which_nothing_is_stated_is_right() -> None:
+    trial = asked_by_turns("It is cold.", [2], lab.turn("Oslo?", facts=["10"]), "Bergen?", twin=False, effects=[])
+    assert (trial.outcome, trial.verdict.basis) == ("correct", "facts")
 
 
 def test_an_answer_that_stands_twice_is_wrong() -> None:

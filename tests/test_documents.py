@@ -30,6 +30,7 @@ USERS = {
     "data/dice.json",
     "mine.json",
     "chaos-baseline.json",
+    "../chaos-baseline.json",
     "run.json",
     "recorded.json",
     "service.json",

@@ -60,7 +60,10 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
             "ui": named("starlette", who="chaoslab ui", install="ui"),
             "model --port 0": named("flask", "waitress", who="chaoslab model", install="tools"),
         }.items()
-        for missing, line in expected
+        for missing, line in [
+            *expected,
+            *(("opentelemetry.exporter.otlp.proto", line) for name, line in expected[:1] if "otel" in line),
+        ]
     ],
     ids=lambda value: "" if isinstance(value, str) and value.endswith("\n") else str(value),
 )

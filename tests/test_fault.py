@@ -91,24 +91,12 @@ def test_a_plug_ins_fault_that_corrupts_an_answer_counts_in_mttr_as_the_labs_own
     ]  # it is not installed, and has no traits
     with installed(tmp_path, LIAR, fault="sock"):
         assert find_incidents(story_of("sock")) == []
-        assert (
-            traits.get_corrupted_side("sock"),
-            traits.can_attempt_succeed("sock"),
-            traits.lasts_until_end("sock"),
-        ) == (
-            "reply",
-            True,
-            False,
-        )
+        assert (traits.get_corrupted_side("sock"), traits.can_attempt_succeed("sock")) == ("reply", True)
 
 
 def test_a_plug_ins_fault_that_cannot_be_used_has_the_default_traits(tmp_path: Path) -> None:
     with installed(tmp_path, "raise RuntimeError('no')", fault="sock"):
-        assert (traits.get_corrupted_side("sock"), traits.is_conditional("sock"), traits.lasts_until_end("sock")) == (
-            "",
-            False,
-            False,
-        )
+        assert (traits.get_corrupted_side("sock"), traits.is_conditional("sock")) == ("", False)
         assert [i.ending for i in find_incidents(story_of("sock"))] == [Ending.LATE]
 
 

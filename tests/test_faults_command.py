@@ -1,6 +1,7 @@
 """`chaoslab faults`: the catalogue, a page on a fault, and the check that faults arrive."""
 
 import ast
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +69,15 @@ def test_the_list_loads_nothing_heavy_and_no_fault() -> None:
 def test_a_plug_ins_fault_is_listed_apart(tmp_path: Path, typed: Typed) -> None:
     with installed(tmp_path, BLIND):
         assert "of other packages\n  gremlin" in said(typed)
+
+
+def test_a_plug_in_s_fault_that_cannot_be_loaded_keeps_nobody_from_the_others(tmp_path: Path, typed: Typed) -> None:
+    with installed(tmp_path, "import no_such_module"):
+        assert "the fault 'gremlin' of the package gremlins 1.0 cann" in said(typed)
+        faults = {entry["fault"]: entry for entry in json.loads(said(typed, "--json"))["faults"]}
+        assert "no_such_module" in faults["gremlin"]["error"]
+        assert "error" not in faults["latency"]
+        assert "no_such_module" in typed.refused("faults", "gremlin", "--json")
 
 
 def test_a_page_tells_the_story_the_parameters_and_what_a_caller_sees(typed: Typed) -> None:
@@ -191,6 +201,8 @@ def test_the_check_fires_through_each_seam_and_all_arrive(typed: Typed) -> None:
         ("refused", "function", "", ""), ("refused", "service", "", ""), ("refused", "model", "", ""),
         ("", "", "cut", "function"), ("cut", "service", "", ""), ("cut", "model", "", ""),
     ]  # fmt: skip
+    plain = json.loads(said(typed, "check", "refused", "--calls", "30", "--jobs", "1", "--json"))
+    assert (plain["delivered"], {cell["fault"] for cell in plain["cells"]}) == (True, {"refused"})
     met = r"^2 faults, 1,000 calls, (\d+) faults injected, \1 witnessed\nall rates are as"
     assert re.search(met, text, re.MULTILINE)
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.base.clock import SystemClock
-from chaoslab.cli import main
 from chaoslab.core.events import (
     AttemptRef,
     CallStarted,
@@ -21,12 +19,10 @@ from chaoslab.core.events import (
     RunStarted,
 )
 from chaoslab.record import follow as follow_module
-from chaoslab.record.follow import SILENCE_S, Follower
-from chaoslab.record.history import History
+from chaoslab.record.follow import Follower
 from chaoslab.record.lines import Record
 from chaoslab.record.runs import Run
 from chaoslab.reports.progress import LiveRun
-from tests.cli_parts import Typed
 from tests.event_parts import prompt_finished
 
 NOW = "2026-06-01T09:00:00Z"
@@ -63,10 +59,27 @@ def test_a_reader_that_is_behind_sees_what_other_parts_wrote_before_a_trial_ende
             info.write(answered(number), trial=f"p{number}.r1")
         info.write(ENDED)
     watched, lines = LiveRun(), list[str]()
-    for record in History.follow_run(run.folder):
-        watched.add_records([record])
-        lines += watched.describe_ended_trials()
+    with Follower(run.folder) as follower:
+        for record in follower.read_new_records():
+            watched.add_records([record])
+            lines += watched.describe_ended_trials()
     assert [line.split(":")[0].split(", ")[1] for line in lines] == ["met 2 × latency"] * 2
+
+
+def test_a_long_log_comes_in_parts_each_with_what_others_wrote_before_its_end(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, now=NOW)
+    with run.open_log("info") as info, run.open_log("manager") as manager:
+        info.write(BEGUN)
+        manager.write(ARMED, trial="p1.r1")
+        part = (run.folder / "info.log").stat().st_size
+        info.write(ENDED)
+    with Follower(run.folder) as follower:
+        assert kinds(follower.read_new_records(part)) == [("info", "run_started"), ("manager", "fault_armed")]
+        assert (follower.more, follower.ended) == (True, False)
+        assert kinds(follower.read_new_records(2 * part)) == [("info", "run_finished")]
+        assert (follower.more, follower.ended) == (False, True)
+        assert follower.read_new_records() == []
+        assert not follower.more
 
 
 def test_each_event_comes_once_and_a_line_without_its_end_waits_for_it(tmp_path: Path) -> None:
@@ -109,37 +122,6 @@ def test_of_what_others_wrote_later_a_bounded_reader_reads_no_more_than_a_part(
         assert len(follower.read_new_records(10_000)) == 100
 
 
-class Writing(SystemClock):
-    """A clock whose naps are over at once; during each the next thing is written."""
-
-    def __init__(self, *todo: Callable[[], None]) -> None:
-        self.todo = list(todo)
-
-    def sleep(self, delay_s: float) -> None:
-        assert delay_s > 0
-        if self.todo:
-            self.todo.pop(0)()
-
-
-def test_it_ends_with_the_run_once_nothing_more_comes(tmp_path: Path) -> None:
-    run = Run.create(tmp_path, now=NOW)
-    with run.open_log("info") as info, run.open_log("manager") as manager:
-
-        def last() -> None:
-            info.write(ENDED)
-            manager.write(HEALED, trial="p1.r1")
-
-        clock = Writing(lambda: info.write(BEGUN), lambda: info.write(asked(1), trial="p1.r1"), last)
-        found = list(History.follow_run(run.folder, clock=clock))
-    assert clock.todo == []
-    assert kinds(found) == [
-        ("info", "run_started"),
-        ("info", "prompt_started"),
-        ("info", "run_finished"),
-        ("manager", "fault_healed"),
-    ]
-
-
 def test_it_reads_what_another_thread_writes_meanwhile(tmp_path: Path) -> None:
     run = Run.create(tmp_path, now=NOW)
 
@@ -151,7 +133,10 @@ def test_it_reads_what_another_thread_writes_meanwhile(tmp_path: Path) -> None:
 
     writer = threading.Thread(target=write)
     writer.start()
-    found = list(History.follow_run(run.folder))
+    found = list[Record]()
+    with Follower(run.folder) as follower:
+        while not follower.ended:
+            found += follower.read_new_records()
     writer.join()
     assert [record.seq for record in found] == list(range(1, 401))
 
@@ -201,66 +186,6 @@ def test_what_happens_now_is_one_line() -> None:
     seen.add_records([Record("", 0.0, "run", "p1.r1", "info", 9, answered(1))])
     assert seen.render_progress_line(200).startswith("━━━━━━━━━━ ")
     assert watched().render_progress_line(200).split()[:4] == ["trial", "0", "of", "0"]
-
-
-@pytest.mark.usefixtures("here")
-def test_the_command_follows_a_run_to_its_end(typed: Typed) -> None:
-    run = Run.create(Path("logs"), now=NOW)
-    run.link_as_latest()
-    with run.open_log("info") as info:
-        for event in (BEGUN, asked(1), answered(1), ENDED):
-            info.write(event, trial="p1.r1")
-    assert typed.out("follow").splitlines() == [
-        "trial   1/2 answered   0.05 s  p1.r1: What is 6 times 7?",
-        f"run {run.name}: done after 1.0 s",
-    ]
-    typed.refused("follow", "nothing")
-
-
-class Passing(SystemClock):
-    """A clock whose naps are over at once and are counted."""
-
-    slept_s = 0.0
-
-    def monotonic(self) -> float:
-        return self.slept_s
-
-    def sleep(self, delay_s: float) -> None:
-        self.slept_s += delay_s
-
-
-def test_a_run_whose_writer_is_gone_is_given_up_after_a_silence(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = Run.create(here / "logs", now=NOW)
-    clock = Passing()
-    with run.open_log("info") as info:
-        info.write(BEGUN)
-    assert kinds(list(History.follow_run(run.folder, clock=clock))) == [("info", "run_started")]
-    assert SILENCE_S <= clock.slept_s < SILENCE_S + 1
-    monkeypatch.setattr(follow_module, "SILENCE_S", 0.0)
-    assert main(["follow", run.name]) == 3
-    said = f"run {run.folder.name}: no process writes it any more, and it never ended\n"
-    assert capsys.readouterr().err == said
-
-
-def test_a_living_writer_may_be_silent_for_long(tmp_path: Path) -> None:
-    run = Run.create(tmp_path, now=NOW)
-    clock = Passing()
-    with run.open_log("info") as info:
-        info.write(BEGUN)
-        events = History.follow_run(run.folder, clock=clock)
-        assert next(events).event == BEGUN
-        sleep, clock.sleep = clock.sleep, lambda delay_s: late(delay_s)  # type: ignore[method-assign]
-
-        def late(delay_s: float) -> None:
-            sleep(delay_s)
-            if clock.slept_s > 10 * SILENCE_S:
-                clock.sleep = sleep  # type: ignore[method-assign]
-                info.write(ENDED)
-
-        assert next(events).event == ENDED
-    assert clock.slept_s > 10 * SILENCE_S
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,59 @@ def test_a_thing_alone_is_kept_if_it_can_be_changed_and_a_parameter_may_have_con
     assert found == [("GET", "/me", "read", {}), ("PUT", "/me", "replace", {}), ("GET", "/health", "do", {"size": 7})]
 
 
+def test_what_a_fake_lacks_is_told(tmp_path: Path) -> None:
+    answers = {"200": {"content": {"application/xml": {"schema": {"type": "string"}}}}}
+    scan = {"content": {"image/png": {"schema": {"type": "string", "format": "binary"}}}}
+    about = {"in": "query", "name": "of", "schema": TEXT, "description": "Ask ann@shop.test first."}
+    number = {"in": "path", "name": "number", "required": True, "schema": {**TEXT, "pattern": "^x{9}$"}}
+    order = {"type": "object", "required": ["number"], "properties": {"number": {**TEXT, "pattern": "^[0-9]{9}$"}}}
+    ask = {"operationId": "ask", "parameters": [about], "responses": answers}
+    paths = {
+        "/orders": {
+            "post": {
+                "operationId": "ask",
+                "requestBody": {"content": {"application/json": {"schema": order}}},
+                "responses": {"201": {"content": {"application/json": {"schema": {"type": "object"}}}}},
+            },
+            "get": ask,
+        },
+        "/orders/{number}": {"get": {"operationId": "one", "parameters": [number], "responses": answers}},
+        "/scans": {"post": {"operationId": "scan", "requestBody": scan, "responses": answers}},
+    }
+    document = {
+        "openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "paths": paths, "webhooks": {"paid": {}},
+        "servers": [{"url": "http://[shop"}, {"url": "http://shop.test"}],
+        "components": {"securitySchemes": {"tls": {"type": "mutualTLS"}}},
+    }  # fmt: skip
+    (tmp_path / "shop.json").write_text(json.dumps(document))
+    personal = PersonalDataMasker()
+    api = read_api(tmp_path / "shop.json", personal=personal, seed=1)
+    project = build_project(api, most=1, personal=personal)
+    for lack in (
+        "webhooks: the fake calls nobody",
+        "servers: no address is in it: the service answers at ",
+        "servers: of 2 the first is taken",
+        "auth: tls: certificates of clients are not asked for",
+        "POST /scans: its body is image/png, which the fake does not read",
+        "its reply is application/xml; the fake gives JSON",
+        "no example keeps to its pattern",
+        "1 more operations are in no scenario: --most 1 are written",
+    ):
+        assert any(lack in line for line in project.lacking), (lack, project.lacking)
+    service = Service(json.loads(project.files["service.json"]))
+    tools = {entry["name"]: entry for entry in service.tools()}
+    assert {"ask", "ask_2", "one", "scan"} == tools.keys()  # two of one name are told apart
+    assert "ann@shop.test" not in str(tools)
+    assert "Ask <e-mail 1> first." in str(tools)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"operations": {}}'])
+def test_a_fake_s_file_that_was_changed_wrongly_is_one_line(text: str, tmp_path: Path) -> None:
+    (tmp_path / "service.json").write_text(text)
+    with pytest.raises(ValueError, match=r"service\.json is not as chaoslab from-openapi writes it \("):
+        Service.read(tmp_path / "service.json")
+
+
 # MCP.
 
 
@@ -363,6 +416,17 @@ for line in sys.stdin:
 def test_a_server_is_asked_for_all_pages_of_its_list() -> None:
     name, tools = request_tools([sys.executable, "-c", SERVER], {})
     assert (name, [each["name"] for each in tools]) == ("desk", ["get_0", "get_1", "get_2"])
+    for server, says in (
+        (SERVER.replace('"tools/list"', '"no/list"'), "it refuses the list of its tools: Method not found"),
+        (SERVER.replace('"inputSchema": {', '"outputSchema": {'), "its list of tools is none of MCP"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            request_tools([sys.executable, "-c", server], {})
+
+
+def test_a_tool_that_destroys_and_does_not_say_what_is_told() -> None:
+    api = make_api("Desk", [tool("purge", {"destructiveHint": True})], "x", personal=PersonalDataMasker(), seed=1)
+    assert "purge: it is destructive, and its name does not say what it changes" in api.lacking
 
 
 def test_what_is_no_server_is_refused_in_one_line(
@@ -370,6 +434,7 @@ def test_what_is_no_server_is_refused_in_one_line(
 ) -> None:
     monkeypatch.setattr(mcp_tools, "ANSWER_S", 0.05)
     (tmp_path / "none.json").write_text('{"tools": 3}')
+    (tmp_path / "bare.json").write_text('{"tools": []}')
     (tmp_path / "odd.json").write_text('{"tools": [{"name": "x", "inputSchema": {"properties": {"a": {"allOf": 3}}}}]}')
     cases = {
         (str(tmp_path / "none.json"),): "it is no list of tools",
@@ -377,6 +442,7 @@ def test_what_is_no_server_is_refused_in_one_line(
         (str(tmp_path / "not.json"),): "No such file",
         ("http://127.0.0.1:9/mcp",): "127.0.0.1:9",
         ("--", "no-such-program"): "no-such-program",
+        (str(tmp_path / "bare.json"),): "there are no tools in its list",
         ("--", "sleep", "60"): "it gave no list of its tools within 0.05 s",
     }
     for source, said in cases.items():

@@ -5,7 +5,7 @@ import dataclasses
 import json
 import sqlite3
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import date
@@ -34,6 +34,22 @@ class Point:
 class Order(BaseModel):
     number: int
     items: list[str]
+
+
+class Dozens(int):
+    """A whole number with a text of its own."""
+
+    def __repr__(self) -> str:
+        return f"{self // 12} dozen"
+
+    __str__ = __repr__
+
+
+class Share(float):
+    """A number with a text of its own."""
+
+    def __repr__(self) -> str:
+        return "half"
 
 
 class Guarded:
@@ -76,6 +92,9 @@ class Rows(list[int]):
         (Order(number=17, items=["lamp"]), '{"number": 17, "items": ["lamp"]}'),
         (Guarded(), '"a tests.test_jsonable.Guarded"'),
         (Rows([1, 2]), "[1, 2]"),
+        (Dozens(24), "24"),
+        (Counter("aba"), '{"a": 2, "b": 1}'),
+        (Share(0.5), "0.5"),
         (10**5000, '"an integer of 16610 bits"'),
     ],
     ids=lambda value: type(value).__name__,
@@ -207,6 +226,9 @@ def row() -> sqlite3.Row:
         (array.array("i", [1, 2]), [1, 2]),
         (bytearray(b"raw"), "raw"),
         (row(), {"number": 17, "item": "tea"}),
+        (Colour.RED, "red"),
+        (Order(number=17, items=["lamp"]), {"number": 17, "items": ["lamp"]}),
+        (date(2026, 6, 1), "2026-06-01"),
     ],
     ids=lambda value: type(value).__name__,
 )

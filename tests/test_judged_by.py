@@ -15,6 +15,7 @@ from chaoslab.analysis.opinion import Unjudged
 from chaoslab.execution.asking import ask_judge_model
 from chaoslab.record.rulings import RulingState
 from chaoslab.scenarios.running import RulingsBook, TrialRules, rule_trial
+from tests.gateway.parts import on_loopback
 
 YES, NO = '{"holds": true, "why": "It says when."}', 'Well: {"holds": false, "why": "It names no day."}'
 
@@ -98,6 +99,16 @@ def test_without_a_verdict_the_trial_is_invalid(judge: type[Judge], says: Any, s
     ruling = rule_trial(TrialRules(expect=[STATED]), 1, trial())
     assert ruling.state is RulingState.INVALID
     assert why in ruling.why
+
+
+def test_a_reply_that_is_no_chat_completion_is_no_verdict(
+    judge: type[Judge],  # noqa: ARG001 - it sets the model
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with on_loopback(lambda _, start: [start("200 OK", []), b"{}"][1:]) as url:
+        monkeypatch.setenv("JUDGE_URL", url)
+        ruling = rule_trial(TrialRules(expect=[STATED]), 1, trial())
+    assert "gave no chat completion: {}" in ruling.why
 
 
 @pytest.mark.parametrize(

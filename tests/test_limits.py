@@ -254,6 +254,16 @@ def test_in_a_home_that_is_closed_no_lever_is_pulled(tmp_path: Path, monkeypatch
     assert os.waitpid(child, 0)[1] == 0
 
 
+def test_a_lever_that_cannot_be_read_counts_as_pulled(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert levers.read_stop_reason(tmp_path / "file/stop") == "it cannot be read: Not a directory"
+
+
+@pytest.mark.parametrize("tally", [".", "/dev/full"])
+def test_without_a_tally_no_fault_is_made(tally: str, tmp_path: Path) -> None:
+    assert not levers.reserve_fault(tmp_path / tally, 9)
+
+
 LIVE = {
     "lever": {"lever": "{folder}/stop"},
     "until": {"until": "1970-01-01T00:16:46Z"},
@@ -282,12 +292,13 @@ def test_faults_end_with_lever_window_and_lease(what: str, tmp_path: Path, lever
         assert hits(memory, "crm", range(5, 6)) == [5]
 
 
-def test_a_lasting_wait_ends_with_its_lease(tmp_path: Path) -> None:
-    """A lost reply waits for ever; it comes as soon as nobody answers for the fault any more."""
+@pytest.mark.parametrize("fault", ["lost_reply", "timeout_before_effect"])
+def test_a_lasting_wait_ends_with_its_lease(fault: str, tmp_path: Path) -> None:
+    """It waits for ever; the reply comes as soon as nobody answers for the fault any more."""
     clock = Stopped()
     lease = tmp_path / "lease"
     levers.renew_lease(lease, clock=clock)
-    plan = Plan(1, (replace(ERROR, choices=(Choice("lost_reply"),)),), (Limits(lease=str(lease), lease_s=5),))
+    plan = Plan(1, (replace(ERROR, choices=(Choice(fault),)),), (Limits(lease=str(lease), lease_s=5),))
     seam = FunctionSeam(plan, timeout_s=600.0, clock=clock)
     seam.begin_trial(TrialLog(TrialId("run", 1), began=datetime(2026, 6, 1, tzinfo=UTC)))
 
@@ -423,6 +434,10 @@ def test_the_limits_of_whoever_started_a_process_hold_in_it(tmp_path: Path, monk
     monkeypatch.setenv(VARIABLE, str(file))
     with pytest.raises(ValueError, match=f"{VARIABLE}=.*cannot be read"):
         add_environment_limits(Plan(1))
+    monkeypatch.setenv(VARIABLE, '{"faults": 0}')
+    with pytest.raises(ValueError, match=f"{VARIABLE}=.*: faults of limits is 0"):
+        add_environment_limits(Plan(1))
+    monkeypatch.setenv(VARIABLE, str(file))
     file.write_text('{"faults": 3}')
     assert add_environment_limits(Plan(1, limits=(Limits(share=0.5),))).limits == (Limits(share=0.5), Limits(faults=3))
 

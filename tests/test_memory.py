@@ -51,6 +51,15 @@ def shopping(*faults: lab.Injection, logs: Path | None = None, trials: int = 1, 
     return sure(trial.folder)
 
 
+SHOP = """
+name: shop
+agent: tests.test_memory:shopper
+prompt: buy
+tools: [tests.test_memory:charge]
+reads: [tests.test_memory:search]
+"""
+
+
 def shop() -> ScenarioBuilder:
     return scenario("shop").agent(shopper).ask("buy").tools(charge).reads(search)
 
@@ -198,7 +207,7 @@ def test_mended_code_stands_apart_from_the_code_before_it(
 
 
 def test_its_tables_are_frames(logs: Path) -> None:
-    store = filled(logs)
+    filled(logs)
     found = lab.memory(logs)
     assert found.experiments.shape == (3, 24)
     assert list(found.components["fault"]) == ["lost_reply", "rate_limit"]
@@ -206,13 +215,9 @@ def test_its_tables_are_frames(logs: Path) -> None:
     with pytest.raises(AttributeError, match=r"a memory has no lesson: its tables are runs, "):
         found.lesson  # noqa: B018
     assert repr(found) == f"Memory({str(logs / FILE)!r}: 3 runs, 3 experiments)"
-    (row,) = [each for each in store.collect_evidence("shopper").rows if each.cell is not None and each.harm]
-    ((alike, other),) = store.similar(row, 1)
-    assert 0 < alike <= 1
-    assert other.subject == "shopper"
 
 
-def test_what_is_forgotten_or_archived_counts_no_more_and_does_not_come_back(logs: Path) -> None:
+def test_what_is_forgotten_counts_no_more_and_does_not_come_back(logs: Path) -> None:
     store = filled(logs, anew=True)
     first, second, _ = sorted(logs.glob("2*"))
     assert store.forget(run=str(first)) == 1
@@ -220,8 +225,8 @@ def test_what_is_forgotten_or_archived_counts_no_more_and_does_not_come_back(log
     assert store.add([first]).new == 0
     assert store.add([first], again=True).changed == 1
     assert "lost_reply" in str(store.read_table("components"))
-    assert store.archive("2999-01-01T00:00:00Z") == 3
-    assert store.read_table("components")[1] == []
+    store.forget(subject="shopper")
+    assert "lost_reply" not in str(store.read_table("components"))
     assert store.add([second]).known == 1
     with pytest.raises(LookupError, match=r"memory.db knows no subject 'shoper': did you mean 'shopper'\?"):
         store.forget(subject="shoper")
@@ -320,8 +325,7 @@ def test_what_is_no_run_is_skipped_with_its_reason(logs: Path) -> None:
         (["add", "nowhere"], "nowhere: there is no such folder: name the folders of runs, as in logs/*"),
         (["show", "lesson"], "the memory has no table 'lesson': did you mean 'lessons'?"),
         (["show", "lessons", "runs"], "show takes one table, and these are 2"),
-        (["archive"], "archive needs --before DATE, as in 2026-06-01"),
-        (["archive", "--before", "soon"], "--before soon should be a moment like 2026-06-01T09:00:00Z, or now"),
+        (["archive", "--before", "2026-06-01"], "memory forget RUN leaves a run out; or delete"),
         (["forget"], "forget takes one of a run, --subject and --target"),
         (["forget", "--target", "chargee"], "knows no target 'chargee': did you mean 'charge'?"),
         (["predict"], "predict takes one run's folder, or one scenario's file"),
@@ -332,7 +336,7 @@ def test_a_wrong_word_is_one_line(words: list[str], said: str, logs: Path, typed
     assert said in typed.refused("memory", *words, "--logs", logs)
 
 
-def test_it_is_shown_and_exported(logs: Path, tmp_path: Path, typed: Typed) -> None:
+def test_it_is_shown(logs: Path, typed: Typed) -> None:
     filled(logs)
     out = typed.out("memory", "--logs", logs)
     assert (
@@ -341,9 +345,40 @@ def test_it_is_shown_and_exported(logs: Path, tmp_path: Path, typed: Typed) -> N
     )
     out = typed.out("memory", "show", "components", "--target", "charge", "--logs", logs)
     assert " | 1 | 1 | 1 | 0.207 | 1 | 1 | 0 | 0 | 1 | 0 | – |  | 0 | 0" in out
-    file = tmp_path / "memory.json"
-    assert typed("memory", "export", "--logs", logs, "--out", file).code == 0
-    assert len(json.loads(file.read_text())["runs"]) == 3
+    assert len(json.loads(typed.out("memory", "show", "runs", "--json", "--logs", logs))["rows"]) == 3
+
+
+def test_runs_are_added_and_forgotten(logs: Path, typed: Typed) -> None:
+    added = json.loads(typed.out("memory", "add", logs, "--json", "--logs", logs))
+    assert (added["known"], added["skipped"]) == (3, [])
+    (logs / "empty").mkdir()
+    (logs / "empty" / "run.json").write_text("{}")
+    assert "skipped: " in typed("memory", "add", logs / "empty", "--logs", logs).err
+    assert "forgotten: " in typed.out("memory", "forget", "--target", "charge", "--logs", logs)
+    (logs / FILE).unlink()
+    assert "there is no memory yet" in typed("memory", "show", "--logs", logs).err
+
+
+def test_a_scenario_s_trial_is_foretold(logs: Path, tmp_path: Path, typed: Typed) -> None:
+    filled(logs)
+    scenario_file = tmp_path / "shop.chaos.yaml"
+    scenario_file.write_text(f"{SHOP}faults: [{{fault: lost_reply, target: charge, calls: [1]}}]\n")
+    (told,) = json.loads(typed.out("memory", "predict", scenario_file, "--json", "--logs", logs))["predictions"]
+    assert (told["name"], told["bad"]) == ("shop", None)
+    assert typed.out("memory", "predict", scenario_file, "--logs", logs).startswith("shop: too little data")
+
+
+def test_the_command_runs_what_it_proposes(tmp_path: Path, typed: Typed) -> None:
+    scenario_file = tmp_path / "shop.chaos.yaml"
+    scenario_file.write_text(SHOP)
+    words = ("plan", scenario_file, "--run", "--budget", "24", "--target", "charge", "--logs", tmp_path, "--json")
+    code, out, err = typed(*words)
+    done = json.loads(out)["done"]
+    assert code == 1
+    assert len(done) == err.count(" at charge, ") == 24
+    assert all(0 <= entry["brier"] <= 1 for entry in done if entry["brier"] is not None)
+    assert done[-1]["brier"] is not None
+    assert typed("plan", scenario_file, "--run", "--budget", "0.001s", "--logs", tmp_path).out.count("budget of ") == 1
 
 
 def test_a_prediction_is_scored_by_what_came(logs: Path, typed: Typed) -> None:
@@ -373,6 +408,9 @@ def test_what_was_learnt_by_hand_counts_as_trials_do_and_outlives_the_memory(tmp
     of_shopper = ("--subject", "shopper", "--logs", tmp_path)
     typed("memory", "note", "ask Ann about refunds", "--target", "refund", *of_shopper)
     typed("memory", "note", "--target", "crm", "--fault", "delay", "--tried", "3", *of_shopper)
+    noted = (tmp_path / "notes.jsonl").read_text()
+    wrong = [{**json.loads(noted.splitlines()[0]), **wrong} for wrong in ({"tried": "many"}, {"at": "soon"})]
+    (tmp_path / "notes.jsonl").write_text("\n".join([*map(json.dumps, wrong), "[]", noted]))
     for _ in range(2):
         store = memory(tmp_path)
         assert [(each["fault"], each["tried"], each["bad"]) for each in rows(store, "components")] == [

@@ -1,5 +1,6 @@
 """A run names the versions that made it, and a difference is said by name."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -22,6 +23,12 @@ def test_it_names_the_log_python_our_own_code_and_what_it_runs_on() -> None:
     found = collect_versions()
     assert set(found) == {"log", "python", *OWN, *OTHERS}
     assert ABSENT not in found.values()
+    assert collect_versions() == found
+
+
+def test_a_process_reads_its_code_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = collect_versions()
+    monkeypatch.setattr(os, "walk", None)
     assert collect_versions() == found
 
 

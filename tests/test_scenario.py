@@ -70,6 +70,24 @@ def test_a_mistyped_target_is_told_what_it_may_have_meant() -> None:
         plan(TOXIC_TARGETS="serach")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("{", "TOXIC_TRIGGERS is '{': it should be JSON with triggers by name"),
+        ("[]", "TOXIC_TRIGGERS is '[]': it should be JSON with triggers by name"),
+        ('{"chance": 1}', "TOXIC_TRIGGERS has a chance: state it in TOXIC_PROB"),
+        ('{"max_time": 1}', "TOXIC_TRIGGERS: no trigger is called 'max_time': did you mean 'max_times'?"),
+        ('{"max_times": -1}', "max_times in TOXIC_TRIGGERS is -1: it should be a whole number, 1 or more"),
+        ('{"after": "x"}', "'wire' is after 'x', which is no injection: known are wire"),
+        ('{"on_turn": 2}', "'wire' can never hit: on_turn is [2], and the conversation has 1 turn"),
+    ],
+)
+def test_a_wrong_trigger_is_one_line(given: str, said: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        plan(TOXIC_PROB="1", TOXIC_TRIGGERS=given)
+    assert str(refused.value) == said or (str(refused.value).startswith(said) and said.endswith("name"))
+
+
 def test_lies_and_lost_context_are_faults_of_meaning() -> None:
     lie, context = plan(HALLUCINATION_PROB="0.2", CONTEXT_PROB="0.3").injections
     assert (lie.name, lie.layer, lie.chance, lie.targets) == ("hallucination", "meaning", 0.2, ALL)

@@ -32,13 +32,15 @@ def test_a_diff_tells_ends_of_lines_and_a_digest_what_no_diff_can(
     monkeypatch.setattr(snapshots, "DIFF_MAX", 40)
     (tmp_path / "end").write_bytes(b"a\nb\n")
     (tmp_path / "bytes").write_bytes(b"\0\1")
+    (tmp_path / "latin").write_bytes(b"caf\xe9")
     before = take_snapshot(tmp_path)
     (tmp_path / "end").write_bytes(b"a\nb")
     (tmp_path / "bytes").write_bytes(b"\0\2")
+    (tmp_path / "latin").write_text("café", encoding="utf-8")
     (tmp_path / "long").write_text("x" * 100, encoding="utf-8")
     found = {change.what: change.content for change in changes(tmp_path, before)}
     assert found["end"] == {"diff": "@@ -2 +2 @@\n-b\n+b\n\\ no end of line"}
-    assert set(found["bytes"]) == {"sha256"}
+    assert set(found["bytes"]) == set(found["latin"]) == {"sha256"}
     assert set(found["long"]) == {"diff", "sha256"}
 
 

@@ -1,6 +1,6 @@
 """A stream's events, whatever parts they come in, and the watch that tells if a pipe changed anything."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given
@@ -125,14 +125,15 @@ def test_a_story_is_injected_when_its_pipe_changes_something_and_not_before() ->
         assert active.injected is met
 
 
-def test_a_pipe_that_raises_is_a_broken_fault() -> None:
+@pytest.mark.parametrize("look", [WatchedPipe.find_next_due, lambda pipe: pipe.poll(0.0)])
+def test_a_pipe_that_raises_is_a_broken_fault(look: Callable[[WatchedPipe], object]) -> None:
     def law(timed: Timed, start: float) -> Iterable[Timed]:  # noqa: ARG001
         raise ZeroDivisionError("oh")
 
     pipe, _ = piped(law)
     pipe.feed(Timed(0.0, b"1"))
     with pytest.raises(BrokenFault, match="its flow\\(\\) raised ZeroDivisionError"):
-        pipe.poll(0.0)
+        look(pipe)
 
 
 def test_another_head_is_a_change_at_once() -> None:

@@ -51,6 +51,7 @@ def test_values_with_commas_make_a_grid_and_a_value_with_commas_of_its_own_is_on
         (["SEED=1,2"], "SEED has several values, and no chart is drawn over it"),
         (["TOXIC_PROB=0,0,1"], "TOXIC_PROB=0,0,1 has a value twice"),
         (["ERROR_PROB"], "is not understood"),
+        (["TOXIC_PROB=0,", "ERROR_PROB=0,1"], "TOXIC_PROB=0, should be a chance"),
     ],
     ids=str,
 )

@@ -13,7 +13,15 @@ HERE = [
     "127.0.0.1:8474", "localhost:8474", "LOCALHOST", "[::1]:8474", "weather:5001", "toxiproxy", "192.168.0.7:8474",
     "host.docker.internal:8474", "box.local", "x.localhost:1", "lab.svc.cluster.local:80", None, "",
 ]  # fmt: skip
-ELSEWHERE = ["evil.com", "evil.com:8474", "127.0.0.1.nip.io:8474", "localhost.evil.com", "evil.com.:8474", "EVIL.COM"]
+ELSEWHERE = [
+    "evil.com",
+    "evil.com:8474",
+    "127.0.0.1.nip.io:8474",
+    "localhost.evil.com",
+    "evil.com.:8474",
+    "EVIL.COM",
+    "[evil.com",
+]
 
 
 @pytest.mark.parametrize("host", HERE)

@@ -81,17 +81,17 @@ class ChildGroup:
         with suppress(ProcessLookupError):
             os.killpg(self._made.pid, number)
 
-    def end_without_waiting(self, number: int = signal.SIGTERM, *, within_s: float = ENDING_S) -> None:
+    def end_without_waiting(self, number: int = signal.SIGTERM) -> None:
         """Asks the group to end by this signal, and kills it if it does not. Returns at once."""
         self.send_signal(number)
-        threading.Thread(target=self._kill_after_grace, args=(within_s,), daemon=True).start()
+        threading.Thread(target=self._kill_after_grace, daemon=True).start()
 
     def wait(self) -> int:
         """The program's exit code, once it has ended."""
         return self._made.wait()
 
-    def _kill_after_grace(self, within_s: float) -> None:
-        if not self._over.wait(within_s):
+    def _kill_after_grace(self) -> None:
+        if not self._over.wait(ENDING_S):
             self.send_signal(signal.SIGKILL)
 
     def _kill_orphans(self) -> None:

@@ -148,8 +148,7 @@ _NEAREST = {
 
 
 def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
+    assert isinstance(error, UnicodeEncodeError)  # a stream for writing decodes nothing
     return "".join(_NEAREST.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 

@@ -130,19 +130,18 @@ _STATED = re.compile(r"([A-Za-z][\w.-]{1,63})(\s?[:=]\s{0,2})(?=[^\s\"'\\<>]*\d)
 _SCHEME = re.compile(r"\b(?:Bearer|Basic)\s+(?=[^\s]*[\d=])([A-Za-z0-9._~+/=-]{6,})", re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^/@?#\s\"'\\<>]+@")
 _NUMBER, _TEXT = re.compile(r"-?\d[\d.]*"), re.compile(r'(\\*)"')
+_SIGNS = re.compile(r"[^a-z0-9]+")
 SEARCHED_MAX = 64 * 1024
 """The most bytes of a body in which secrets are looked for."""
 _NO_TEXT = ("image/", "audio/", "video/", "font/", "application/octet-stream", "application/pdf", "application/zip")
 _ENDS = ('"', "\\", "…", "...", "*")
 """The mark behind the beginning of a secret that was cut."""
-_names: dict[str, frozenset[str]] = {
-    "given": frozenset(), "added": frozenset(), "spared": frozenset(), "hints": frozenset(_HINTS)
-}  # fmt: skip
+_names: dict[str, frozenset[str]] = {"given": frozenset(), "added": frozenset(), "spared": frozenset()}
 
 
 def _normalize_name(name: str) -> str:
     # Headers of somebody's own begin with X-, and a second key has a number behind its name.
-    return re.sub(r"[^a-z0-9]", "", name.lower()).rstrip("0123456789").removeprefix("x")
+    return _SIGNS.sub("", name.lower()).rstrip("0123456789").removeprefix("x")
 
 
 def set_secret_names(names: Iterable[str]) -> None:
@@ -152,7 +151,6 @@ def set_secret_names(names: Iterable[str]) -> None:
         return
     _names["given"] = frozenset(listed)
     _names["added"] = frozenset(_normalize_name(name) for name in listed if not name.startswith("-"))
-    _names["hints"] = frozenset({*_HINTS, *(name.lower() for name in listed if not name.startswith("-"))})
     _names["spared"] = frozenset(_normalize_name(name) for name in listed if name.startswith("-"))
     is_secret_name.cache_clear()
     # What had no sign of a secret by the earlier names may have one now.
@@ -253,7 +251,7 @@ def _has_no_secret_names(names: Iterable[Any]) -> bool:
 
 def _has_no_secret_hint(text: str) -> bool:
     low = text.lower()
-    if any(map(low.__contains__, _names["hints"])) or any(map(text.__contains__, _TOKEN)):
+    if _has_name_hint(low) or any(map(text.__contains__, _TOKEN)):
         return False
     if len(text) <= _TEXT_MAX:
         if len(_plain_texts) >= _TEXTS_MAX:
@@ -262,6 +260,15 @@ def _has_no_secret_hint(text: str) -> bool:
     else:
         _long[0] = text
     return True
+
+
+def _has_name_hint(low: str) -> bool:
+    """True if a text in small letters may hold the name of a secret."""
+    if any(map(low.__contains__, _HINTS)):
+        return True
+    # An added name may be spelled x-shop-badge, X_SHOP_BADGE or shopBadge: its letters alone are looked for.
+    squeezed = _SIGNS.sub("", low) if _names["added"] else ""
+    return any(map(squeezed.__contains__, _names["added"]))
 
 
 class Masker:
@@ -292,7 +299,7 @@ class Masker:
     def mask(self, text: str) -> str:
         """The text, which may be JSON, without its secrets."""
         low = text.lower()
-        if any(map(low.__contains__, _names["hints"])):
+        if _has_name_hint(low):
             text = self._mask_secrets_by_context(text)
         for head, form in _TOKEN.items():
             # The beginning first: to look for a text takes far less time than a pattern.
@@ -306,11 +313,6 @@ class Masker:
             if head in text:
                 text = _mask_spellings(text, head, spellings)
         return text
-
-    def mask_texts(self, texts: Sequence[str]) -> list[str]:
-        """Each text without any secret of any of them, also of a later one."""
-        masked = [self.mask(text) for text in texts]
-        return [self.mask_known(text) for text in masked] if self.known else masked
 
     def _mask_token(self, match: re.Match[str]) -> str:
         self.add_secrets((match[0],))

@@ -229,13 +229,8 @@ def _build_check(hint: Any) -> Check | None:
             for part_check in (_build_check(inner[0]), *inner[1:])
             if part_check is not None and not isinstance(part_check, Within)
         ]
-        return (
-            checks[0]
-            if len(checks) == 1
-            else (lambda value: all(part_check(value) for part_check in checks))
-            if checks
-            else None
-        )
+        (check,) = checks or (None,)  # no annotation has two
+        return check
     if origin in (Union, UnionType):
         options = [
             (_get_value_class(part_check), check)

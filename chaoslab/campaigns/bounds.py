@@ -25,7 +25,7 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq,
 }  # fmt: skip
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*(%|[a-z]+)?")
-_BOUND = re.compile(r"\s*(>=|<=|>|<|=)?\s*(.+?)\s*")
+_BOUND = re.compile(r"\s*(>=|<=|>|<|=)?(.*)", re.DOTALL)
 _CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|>|<|=)\s*(.+?)(?:\s+over\s+(.+?))?\s*")
 LIKE = "as in 'error_rate > 0.2 over 60s'"
 
@@ -52,8 +52,7 @@ class Bound:
         """The bound in a text such as "< 0.2s" or "200". `tolerance`: a number, or a share of the value. Raises
         ValueError: it is none; the message says what it should be."""
         match = _BOUND.fullmatch(text)
-        if match is None:
-            raise ValueError("a bound, as in '< 0.2s' or '= 200'")
+        assert match is not None
         value, within = parse_number(match[2]), parse_number(tolerance) if tolerance else 0.0
         if within < 0 or (within and (match[1] or "=") != "="):
             raise ValueError("a value alone if there is a tolerance, as in 200 ± 10%")

@@ -1,7 +1,6 @@
 """The report over all of a campaign: what could not be undone, its end, and the trend of each step over the rounds."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from chaoslab.base.jsonable import to_one_line
@@ -71,13 +70,3 @@ def journal_to_json(story: JournalContents) -> dict[str, Any]:
         "state": story.ended or "not ended", "why": story.why, "not_undone": story.not_undone, "notes": story.notes,
         "steps": [vars(entry) for entry in story.current_start_units],
     }  # fmt: skip
-
-
-def write_index_page(folder: Path) -> Path | None:
-    """Writes the page over all of its runs, with the trend of each scenario; None if there is no run, or no Jinja."""
-    from chaoslab.reports import index
-
-    try:
-        return index.write_index(folder)
-    except (LookupError, ModuleNotFoundError):
-        return None

@@ -35,8 +35,8 @@ GROUPS = {
 }
 """The commands of `chaoslab --help`, by group."""
 MORE = {
-    "more tests": ("check", "shrink", "prove", "bisect", "plan", "memory", "campaign", "stop", "sweep"),
-    "more on runs": ("runs", "summary", "follow", "steer", "replay", "charts", "otlp"),
+    "more tests": ("check", "shrink", "prove", "plan", "memory", "campaign", "stop", "sweep"),
+    "more on runs": ("runs", "summary", "steer", "replay", "charts", "otlp"),
     "from what you have": ("from-openapi", "from-mcp"),
     "the lab's parts": ("agent", "tools", "manager", "model", "toxiproxy", "settings"),
 }
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     | 1 | it does not hold: --min-correct, --fail-on, a scenario of `test`, `explore` finds a failure, a new side of `compare` or `gate` that is worse, a `replay` that differs; where neither option is given, a trial of `exec` or `gateway` ends in harm, wrong or false_success |
     | 2 | something in a file or on the command line is wrong |
     | 3 | the lab failed |
-    | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `lab` are invalid, one of `test`, `exec` or `gateway` is, damage that nobody injected hit one of a `lab`, no trial met a fault or faults were held back, or too few pairs of `compare` or `gate` were tried or too many are open, or `bisect` finds no single commit |
+    | 4 | nothing is proved: a fault that had to hit met nobody, all trials of a `lab` are invalid, one of `test`, `exec` or `gateway` is, damage that nobody injected hit one of a `lab`, no trial met a fault or faults were held back, or too few pairs of `compare` or `gate` were tried or too many are open |
     | 130 | Ctrl-C |
 
     `exec` ends with its command's own code if that is not 0 and the trial gives no code but 4.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import add_json_option, parse_nonempty, parse_path, print_error, print_json
@@ -62,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     story = read_journal(folder)
     if not story.instance:
         return print_error(LookupError(f"{campaign.spec.campaign} was never run in {options.logs}"))
-    return _print_report(campaign, story, folder, options)
+    return _print_report(campaign, story, options)
 
 
 def _run_campaign(campaign: Campaign, options: argparse.Namespace) -> int:
@@ -81,21 +80,18 @@ def _run_campaign(campaign: Campaign, options: argparse.Namespace) -> int:
         return print_error(error)
     # What was done so far is told, and how much was taken back.
     except KeyboardInterrupt:
-        _print_report(campaign, runner.journal_contents, runner.folder, options)
+        _print_report(campaign, runner.journal_contents, options)
         raise
-    return _print_report(campaign, story, runner.folder, options)
+    return _print_report(campaign, story, options)
 
 
-def _print_report(campaign: Campaign, story: JournalContents, folder: Path, options: argparse.Namespace) -> int:
+def _print_report(campaign: Campaign, story: JournalContents, options: argparse.Namespace) -> int:
     """Prints the report, and returns the exit code."""
-    from chaoslab.campaigns.report import journal_to_json, render_report_text, write_index_page
+    from chaoslab.campaigns.report import journal_to_json, render_report_text
 
-    written = write_index_page(folder)
     if options.json:
-        print_json(campaign=campaign.spec.campaign, page=str(written or ""), **journal_to_json(story))
+        print_json(campaign=campaign.spec.campaign, **journal_to_json(story))
     else:
         print(render_report_text(story, campaign.spec.campaign))
-        if written is not None:
-            print(f"page {written}")
     # What was not undone is worst, whatever else the end says.
     return 1 if story.not_undone else CODES.get(story.ended, 1) if story.ended else 0

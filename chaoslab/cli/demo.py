@@ -23,12 +23,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.base.commandline import print_error
     from chaoslab.scenarios.demo import render_demo
 
-    try:
-        for line in render_demo(options.trials, options.seed, options.chaos_level):
-            print(line, flush=True)
-    except ValueError as error:
-        return print_error(error)
+    for line in render_demo(options.trials, options.seed, options.chaos_level):
+        print(line, flush=True)
     return 0

@@ -152,7 +152,7 @@ def run(options: argparse.Namespace) -> int:
                 kept=options.logs is not None,
                 settle_s=options.settle,
                 gate=_requirements.build_gate_or_default(options),
-                levers=options.levers or options.lease is not None,
+                levers=options.levers,
                 deadline_s=options.deadline,
                 attempts_max=options.attempts_max,
                 resume=resume,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from chaoslab.base.commandline import (
     fill_defaults,
-    make_integer_type,
     parse_nonempty,
     parse_path,
     parse_seconds,
@@ -101,30 +100,16 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
 def add_limit_options(parser: argparse.ArgumentParser) -> None:
     """Adds what ends all faults."""
     parser.add_argument(
-        "--max-faults", type=make_integer_type(1, 10**9), metavar="N", help="make at most this many faults"
-    )
-    parser.add_argument("--until", type=seconds, metavar="SECONDS", help="make no fault after this time")
-    parser.add_argument(
         "--stop-if",
         metavar="BOUND",
         help="make no fault once this share of requests fails, as in 'error_rate > 0.2 over 60s' (needs 10)",
     )
     parser.add_argument(
-        "--lease",
-        type=seconds,
-        metavar="SECONDS",
-        help="make no fault once `renew` has not been requested for this long",
+        "--limits",
+        type=parse_nonempty,
+        metavar="LIMITS",
+        help='a JSON file of limits beyond which no fault is made, or JSON, as in {"faults": 20}',
     )
-    parser.add_argument(
-        "--limits", type=parse_path, metavar="FILE", help="a JSON file of limits beyond which no fault is made"
-    )
-    parser.add_argument(
-        "--hosts",
-        type=parse_path,
-        metavar="FILE",
-        help="a file with the only hosts beside loopback that faults may hit, one per line",
-    )
-    parser.add_argument("--shadow", action="store_true", help="make no fault, only log which would be made")
     parser.add_argument(
         "--audit", type=parse_path, metavar="FILE", help="append to this file who injected what, when and why"
     )
@@ -133,27 +118,17 @@ def add_limit_options(parser: argparse.ArgumentParser) -> None:
 
 def add_limits_to_plan(options: argparse.Namespace, plan: Plan) -> Plan:
     """The plan with the limits that the options describe. With any of them, and with an audit, faults hit loopback
-    alone unless hosts are named. Raises ValueError: a file is wrong."""
+    alone unless hosts are named. Raises ValueError: one is wrong."""
     from dataclasses import replace
 
-    from chaoslab.base import files
     from chaoslab.config.limits import load_limits
     from chaoslab.core.limits import Limits
 
-    limits = [] if options.limits is None else [*load_limits(options.limits)]
-    if options.hosts is not None:
-        try:
-            lines = files.load_text(options.hosts).split("\n")
-        except files.Unreadable as error:
-            raise ValueError(f"--hosts {options.hosts} {error}") from None
-        # A line may have a comment.
-        limits.append(Limits(hosts=tuple(host for line in lines if (host := line.partition("#")[0].strip()))))
+    limits = () if options.limits is None else load_limits(options.limits, "--limits ")
     # An audit is for shared services: without a list of hosts faults hit this machine alone.
-    elif options.audit is not None and not plan.limits + tuple(limits):
-        limits.append(Limits(hosts=()))
-    if options.shadow:
-        limits.append(Limits(shadow=True))
-    return replace(plan, limits=plan.limits + tuple(limits))
+    if options.audit is not None and not plan.limits + limits:
+        limits = (Limits(hosts=()),)
+    return replace(plan, limits=plan.limits + limits)
 
 
 def parse_stop_if(text: str) -> tuple[float, float]:
@@ -185,7 +160,6 @@ def prepare_gateway(
     ValueError, TypeError, LookupError, OSError: one is wrong."""
     from chaoslab.config.settings import copy_environment
     from chaoslab.record.audit import Audit
-    from chaoslab.seams.gateway.controls import Bounds
     from chaoslab.seams.gateway.routes import parse_routes
     from chaoslab.surfaces.gateway import check_proxy_loop, parse_plan, parse_ports, run_gateway
 
@@ -214,7 +188,7 @@ def prepare_gateway(
             port=options.port,
             ports=ports,
             timeout_s=options.timeout,
-            bounds=Bounds(options.max_faults, options.until, failure_bound, options.lease),
+            stop_if=failure_bound,
             proxy=None if proxy_port is None else (proxy_port, options.elsewhere),
             audit=audit,
         ),

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chaoslab.base import former
 from chaoslab.base.commandline import (
     add_json_option,
     make_integer_type,
     parse_nonempty,
-    parse_path,
     print_error,
     print_json,
 )
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 HELP = "keep what past runs taught in logs/memory.db: experiments, safe doses, relations, lessons"
 EXAMPLE = "chaoslab memory add logs/*"
-DOES = ("show", "add", "note", "predict", "forget", "archive", "export")
+DOES = ("show", "add", "note", "predict", "forget")
 SHOWN = 40
 """The most lines that are shown."""
 
@@ -33,9 +33,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "does",
         metavar="ACTION",
         nargs="?",
+        type=_parse_action,
         choices=DOES,
         default="show",
-        help="show (the default), add, note, predict, forget, archive or export",
+        help="show (the default), add, note, predict or forget",
     )
     parser.add_argument(
         "what",
@@ -46,7 +47,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "table (lessons, components, ranges, relations, experiments or runs)",
     )
     add_logs_option(parser, "the folder of runs and of the memory")
-    parser.add_argument("--before", metavar="DATE", help="archive: drop runs that began earlier, as in 2026-06-01")
     parser.add_argument("--subject", type=parse_nonempty, help="forget, show, note: this agent")
     parser.add_argument("--target", type=parse_nonempty, help="forget, show, note: this target")
     parser.add_argument("--fault", type=parse_nonempty, help="note: the fault that it met")
@@ -56,9 +56,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ("harm", "did harm (0)"),
     ):
         parser.add_argument(f"--{name}", type=make_integer_type(0, 10**6), metavar="N", help=f"note: so many {meaning}")
-    parser.add_argument("--again", action="store_true", help="add: also forgotten and archived runs")
-    parser.add_argument("--out", type=parse_path, metavar="FILE", help="export: the file, by default stdout")
+    parser.add_argument("--again", action="store_true", help="add: also forgotten runs")
     add_json_option(parser)
+
+
+def _parse_action(text: str) -> str:
+    if text in former.MEMORY_ACTIONS:
+        raise argparse.ArgumentTypeError(former.MEMORY_ACTIONS[text])
+    return text
 
 
 def run(options: argparse.Namespace) -> int:
@@ -93,8 +98,6 @@ def _run_action(options: argparse.Namespace) -> int:
         "show": _print_table,
         "predict": _print_prediction,
         "forget": _forget_runs,
-        "archive": _archive_runs,
-        "export": _export_tables,
     }[options.does](store, options)
 
 
@@ -182,40 +185,4 @@ def _forget_runs(store: Memory, options: argparse.Namespace) -> int:
         return print_error(ValueError("forget takes one of a run, --subject and --target"))
     forgotten_count = store.forget(**criteria)
     print(f"forgotten: {forgotten_count} {'experiments' if options.target else 'runs'}")
-    return 0
-
-
-def _archive_runs(store: Memory, options: argparse.Namespace) -> int:
-    from chaoslab.base.parsers import parse_moment
-
-    if not options.before:
-        return print_error(ValueError("archive needs --before DATE, as in 2026-06-01"))
-    try:
-        before = parse_moment(options.before)
-    except ValueError as error:
-        return print_error(ValueError(f"--before {options.before[:60]} should be {error}"))
-    print(f"archived: {store.archive(before)} runs")
-    return 0
-
-
-def _export_tables(store: Memory, options: argparse.Namespace) -> int:
-    import json
-
-    from chaoslab.base import files
-    from chaoslab.cli._ended import require_writable
-    from chaoslab.memory.store import TABLES
-
-    require_writable("--out", options.out)
-    tables = {}
-    for table in TABLES:
-        columns, rows = store.read_table(table)
-        tables[table] = [dict(zip(columns, row, strict=True)) for row in rows]
-    if options.out is None:
-        print_json(**tables)
-        return 0
-    with files.replace_file(options.out) as partial_file:
-        partial_file.write_text(
-            json.dumps({"chaoslab": 1, **tables}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
-        )
-    print(f"exported {options.out}")
     return 0

@@ -31,11 +31,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="a file, or a folder for several; - prints it (default: the run's folder). Needs --format",
     )
     parser.add_argument("--open", action="store_true", help="show the HTML in the browser")
-    parser.add_argument(
-        "--index",
-        action="store_true",
-        help="one page over all runs of a folder, logs/ or RUN: the trend of each scenario, and links to the reports",
-    )
 
 
 def _parse_format(text: str) -> str:
@@ -47,8 +42,6 @@ def _parse_format(text: str) -> str:
 def run(options: argparse.Namespace) -> int:
     names = options.runs or ["latest"]
     try:
-        if options.index:
-            return _write_index(options)
         _require_valid_options(options, names)
         if options.format:
             return max(_write_report(name, options, alone=len(names) == 1) for name in names)
@@ -72,26 +65,6 @@ def _require_valid_options(options: argparse.Namespace, names: Sequence[str]) ->
         find_run_folder(name)
     if options.out == STDOUT and len(names) > 1:
         raise LookupError(f"--out - prints one file, and there are {len(names)} runs: name a folder")
-
-
-def _write_index(options: argparse.Namespace) -> int:
-    """Writes the page over all runs and prints its path; returns the exit code."""
-    from chaoslab.reports import index
-    from chaoslab.reports.places import LOGS
-
-    if options.format or options.out or len(options.runs) > 1:
-        raise LookupError("--index takes one folder of runs, and neither --format nor --out")
-    logs = Path(options.runs[0]) if options.runs else LOGS
-    try:
-        # code_for: a full disk is no mistake of the user's.
-        path = index.write_index(logs)
-    except OSError as error:
-        return print_error(
-            OSError(f"{logs / index.PAGE} cannot be written: {error.strerror or error}"),
-            code=choose_failed_write_exit_code(error),
-        )
-    print(path)
-    return _open_in_browser(path, 0) if options.open else 0
 
 
 def _write_default_report(name: str, options: argparse.Namespace) -> int:

@@ -13,21 +13,23 @@ from chaoslab.core.plan import Plan
 VARIABLE = "CHAOSLAB_LIMITS"
 
 
-def load_limits(path: Path, origin_: str = "") -> tuple[Limits, ...]:
-    """The limits in a JSON file: a mapping, or a list of several. `origin_`: what named it. Raises ValueError: it
-    cannot be read, or is wrong."""
+def load_limits(source: str, origin: str) -> tuple[Limits, ...]:
+    """The limits in a JSON file or text: a mapping, or a list of several. `origin`: what named it. Raises ValueError:
+    it cannot be read, or is wrong."""
+    name = f"{origin}{source[:60]}"
     try:
-        return parse_limits(files.read_json(path))
-    except (files.Unreadable, ValueError, LookupError) as error:
-        message = f"{path} {error}" if isinstance(error, files.Unreadable) else f"{path}: {error.args[0]}"
-        raise ValueError(f"{origin_}{message}") from None
+        return parse_limits(files.parse_json(source) if source[:1] in "{[" else files.read_json(Path(source)))
+    except files.Unreadable as error:
+        raise ValueError(f"{name} {error}") from None
+    except (ValueError, LookupError) as error:
+        raise ValueError(f"{name}: {error.args[0]}") from None
 
 
 def add_environment_limits(plan: Plan) -> Plan:
     """The plan with the limits of this process too. Raises ValueError: the file that states them is wrong, so nothing
     may be done."""
     named = copy_environment().get(VARIABLE)
-    return replace(plan, limits=plan.limits + load_limits(Path(named), f"{VARIABLE}=")) if named else plan
+    return replace(plan, limits=plan.limits + load_limits(named, f"{VARIABLE}=")) if named else plan
 
 
 def list_allowed_hosts(limits: Iterable[Limits]) -> frozenset[str] | None:

@@ -257,5 +257,4 @@ def run_synchronously(work: Coroutine[Any, Any, T]) -> T:
         work.send(None)
     except StopIteration as end:
         return cast(T, end.value)  # no name for it: a failure in it holds this frame by its traceback
-    work.close()
     raise RuntimeError("a call that is played at once cannot be suspended")

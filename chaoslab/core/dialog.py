@@ -15,7 +15,9 @@ TOOL = "tool"
 """The role of a message that answers a call, and that no provider takes without the message before it."""
 
 
-TEXTS = frozenset({"content", "text", "parts", "output", "functionResponse", "function_response", "response", "result"})
+TEXTS = frozenset({
+    "content", "text", "parts", "output", "functionResponse", "function_response", "response", "result", "toolResult"
+})  # fmt: skip
 """The fields of a message that hold its words, whatever the format, or lead to them."""
 
 
@@ -142,6 +144,8 @@ def find_tool_results(messages: Sequence[Any]) -> list[FoundToolResult]:
                 names[call_id] = name
             case {"type": "tool_use", "id": str(call_id), "name": str(name)}:  # Anthropic's messages
                 names[call_id] = name
+            case {"toolUse": {"toolUseId": str(call_id), "name": str(name)}}:  # Bedrock's converse
+                names[call_id] = name
             case {"id": str(call_id), "function": {"name": str(name)}}:  # OpenAI's chat completions
                 names[call_id] = name
             case {"id": str(call_id), "custom": {"name": str(name)}}:  # a tool that takes any text
@@ -152,6 +156,8 @@ def find_tool_results(messages: Sequence[Any]) -> list[FoundToolResult]:
                 results.append(FoundToolResult(names[call_id], block, "content"))
             case {"role": "tool", "tool_call_id": str(call_id), "content": _} if call_id in names:
                 results.append(FoundToolResult(names[call_id], block, "content"))
+            case {"toolResult": {"toolUseId": str(call_id), "content": _}} if call_id in names:
+                results.append(FoundToolResult(names[call_id], block["toolResult"], "content"))
             case {"functionResponse": {"name": str(name), "response": _}}:  # Gemini
                 results.append(FoundToolResult(name, block["functionResponse"], "response"))
             case {"function_response": {"name": str(name), "response": _}}:

@@ -305,10 +305,6 @@ class OutageCut(Fault):
     layer = "tool"
     conditional: ClassVar[bool] = True
 
-    def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002
-        raise Failure(self.error)
-        yield call  # never reached: it makes this a generator
-
     def witnessed(self, observation: Observation) -> str | None:
         if self.error == "reset" and observation.error == "closed":
             return "connection closed without an answer"

@@ -69,7 +69,7 @@ def check_allowed_hosts(plan: Plan, routes: Mapping[str, GatewayRoute]) -> None:
             if injection.may_hit and injection.covers(route.name) and not route.is_local and route.host not in allowed:
                 raise ValueError(
                     f"'{injection.name}' would hit {route.host}, and limits allow loopback alone and the hosts that "
-                    "they name: add it to `hosts` of the limits, or to the file of --hosts"
+                    "they name: add it to `hosts` of the limits"
                 )
 
 

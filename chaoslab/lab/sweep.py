@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base.clock import Clock, system
+from chaoslab.base.clock import system
 from chaoslab.base.files import open_regular
 from chaoslab.base.identity import canonical
 from chaoslab.config import settings
@@ -85,7 +85,6 @@ def run_grid_cells(
     start: Callable[[Sequence[str]], LabEnd],
     *,
     logs: Path,
-    clock: Clock = system,
 ) -> Iterator[DoneCell]:
     """Runs the cells in their order, but for those that have a complete run in `logs`. `prompts`: as the log of a run
     has them. `start`: runs the lab with these settings, as `launch.start`. Raises Stopped: a run did not come to its
@@ -95,11 +94,11 @@ def run_grid_cells(
     for number, cell in enumerate(cells, 1):
         folder = complete_runs.get(cell)
         if folder is None:
-            began_s = clock.monotonic()
+            began_s = system.monotonic()
             code, folder = start(cell.given)
             if code or folder is None:
                 raise CellStopped(cell, number, code or 2)
-            took_s.append(clock.monotonic() - began_s)
+            took_s.append(system.monotonic() - began_s)
         remaining = sum(later_cell not in complete_runs for later_cell in cells[number:])
         left_s = remaining * sum(took_s) / len(took_s) if took_s else None if remaining else 0.0
         yield DoneCell(cell, logs / folder.name, cell in complete_runs, number, left_s)

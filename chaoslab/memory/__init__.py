@@ -1,7 +1,7 @@
 """The memory of past runs beside their logs, `memory.db`, as `chaoslab memory add logs/*` fills it.
 
 `lab.memory("logs")` opens it. Its tables `experiments`, `components`, `ranges`, `relations`, `lessons` and `runs` are
-pandas frames; `similar(experiment, n)` finds the experiments that are most alike; `add(folders)` adds runs.
+pandas frames; `add(folders)` adds runs.
 `lab.memory.note("logs", "agent", target=…, fault=…, tried=5, bad=4)` notes what was learnt elsewhere.
 
 Raises:

@@ -27,7 +27,6 @@ from chaoslab.reports import places
 from chaoslab.search.planning.cells import ONCE, Cell
 from chaoslab.search.planning.design import Design
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
-from chaoslab.search.planning.similar import find_similar_experiments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +36,7 @@ PATIENCE_S = 10.0
 """The longest wait for another process that holds the file, in seconds."""
 OLD = ".old"
 """The ending of a damaged memory that was renamed."""
-KNOWN, ARCHIVED, FORGOTTEN = "known", "archived", "forgotten"
+KNOWN, FORGOTTEN = "known", "forgotten"
 SCHEMA = """
 CREATE TABLE runs (key TEXT PRIMARY KEY, name TEXT, folder TEXT, began TEXT, world TEXT, subject TEXT,
     scenario TEXT, seed INTEGER, level REAL, revision TEXT, trials INTEGER, bad INTEGER, harm INTEGER, seconds REAL,
@@ -180,8 +179,8 @@ class Memory:
             raise Busy(f"{self.path}: it cannot be used now ({error}); it stays as it is: try again later") from None
 
     def add(self, folders: Iterable[Path], *, again: bool = False) -> AddedRuns:
-        """Adds the runs in these folders, and the notes beside the memory. `again`: also those that were forgotten or
-        archived. Raises Busy: the memory cannot be written now."""
+        """Adds the runs in these folders, and the notes beside the memory. `again`: also those that were forgotten.
+        Raises Busy: the memory cannot be written now."""
         added = AddedRuns()
         with self._open_database() as db:
             states = dict(db.execute("SELECT key, state FROM runs"))
@@ -260,9 +259,10 @@ class Memory:
         for number, line in enumerate(iterate_lines(path) if path.is_file() else (), 1):
             try:
                 note = json.loads(line)
-                agent, target, bad = note["agent"], note["target"], note["bad"]
+                agent, target = note["agent"], note["target"]
+                tried_count, bad, harm = (int(note[name]) for name in ("tried", "bad", "harm"))
                 cell = Cell.build(target, note["fault"], note["params"], note["how"]) if note["fault"] else None
-                tried = Experiment(agent, cell, note["tried"], bad, note["harm"], world=NOTED)
+                tried = Experiment(agent, cell, tried_count, bad, harm, world=NOTED)
                 yield _reading.RunRead(
                     hash_value([number, note]),
                     note["text"],
@@ -305,15 +305,6 @@ class Memory:
         _insert_rows(db, "calls", calls)
 
     # What is left out.
-
-    def archive(self, before: str) -> int:
-        """Leaves the runs that began before this moment (ISO 8601) out of every sum; returns their number."""
-        with self._open_database() as db:
-            archived_count = db.execute(
-                "UPDATE runs SET state = ? WHERE state = ? AND began < ?", (ARCHIVED, KNOWN, before)
-            ).rowcount
-            self._rebuild_derived_tables(db)
-        return archived_count
 
     def forget(self, *, run: str = "", subject: str = "", target: str = "") -> int:
         """Takes out the experiments of a run (its name, key or folder), of a subject or at a target; returns their
@@ -417,11 +408,6 @@ class Memory:
         with self._open_database() as db:
             query = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND subject <> '' ORDER BY subject"
             return [name for (name,) in db.execute(query)]
-
-    def similar(self, experiment: Experiment, n: int = 5) -> list[tuple[float, Experiment]]:
-        """The `n` experiments that are most like this one, each with its likeness from 0 to 1 (`planning/similar`)."""
-        with self._open_database() as db:
-            return find_similar_experiments(experiment, _iterate_experiments(db), n)
 
     def read_table(self, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The columns and the rows of a table. Raises LookupError: there is no such table."""

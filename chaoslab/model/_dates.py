@@ -70,8 +70,8 @@ def parse_days_and_times(text: str, now: datetime | None) -> NamedDay:
     start = end = None
     if match := _RANGE.search(rest):
         start, end = _parse_clock(*match.groups()[:4]), _parse_clock(*match.groups()[4:])
-        # “from 10 to 2” ends in the afternoon.
-        if start and end and end < start and end.hour < 12:
+        # “from 10 to 8” ends in the evening, “from 10pm to 1am” on the next day.
+        if start and end and end < start < time(12) and not match[7]:
             end = end.replace(hour=end.hour + 12)
         # In “from 3 to 5 pm” the pm holds for both, in “from 11 to 2 pm” for the end alone.
         if (

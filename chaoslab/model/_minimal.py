@@ -80,16 +80,14 @@ class _MinimalValueMaker:
     def _make_first_choice_value(self, choices: Sequence[Any], path: tuple[str, ...]) -> Any:
         """A value of the first choice that has one; null last, as it says least."""
         ordered = sorted(choices, key=lambda choice: choice.get("type") == "null")
-        for number, choice in enumerate(ordered):
+        for choice in ordered[:-1]:
             text = self._text
             try:
                 return self.make_value(choice, (*path, ""))
             except NoneFits:
                 # The choice that failed may have used the text up.
                 self._text = text
-                if number == len(ordered) - 1:
-                    raise
-        return None
+        return self.make_value(ordered[-1], (*path, ""))
 
     def _make_value_by_type(self, kind: str, schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
         if kind == "object":

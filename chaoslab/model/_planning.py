@@ -145,9 +145,7 @@ def _plan_if_branches(rest: str, draft: Draft, verbs: frozenset[str]) -> None:
 
 
 def _plan_otherwise_branch(text: str, draft: Draft, verbs: frozenset[str]) -> None:
-    if draft.only_if is None:
-        return
-    draft.only_if = replace(draft.only_if, otherwise=not draft.only_if.otherwise)
+    draft.only_if = draft.only_if and replace(draft.only_if, otherwise=not draft.only_if.otherwise)
     _plan_clauses(text, draft, verbs)
     draft.only_if = None
 
@@ -175,8 +173,6 @@ def _plan_clauses(text: str, draft: Draft, verbs: frozenset[str]) -> None:
             continue
         if opening := re.match(r"(?:whether|if)\s+(?=.{6})", clause, re.I):
             clause = _conditions.condition_to_question(clause[opening.end() :])
-        if not clause or re.fullmatch(r"if\b.{0,6}", clause, re.I):
-            continue
         if not any(skill(clause, draft) for skill in _SKILLS):
             missed.append(clause)
         _remember_yes_condition(clause, draft)

@@ -202,7 +202,6 @@ def serve_endpoint(
     host: str,
     port: int,
     ready: Callable[[int, Callable[[], None]], None] | None = None,
-    api_key: str | None = None,
     token_s: float = 0.0,
     model: LiveModel | None = None,
     digests: Mapping[str, str] | None = None,
@@ -212,7 +211,7 @@ def serve_endpoint(
     from waitress.server import create_server
 
     channels: dict[int, Any] = {}
-    app = create_app(api_key=api_key, token_s=token_s, model=model, digests=digests)
+    app = create_app(token_s=token_s, model=model, digests=digests)
     # The server's limit is above the application's, so that the application refuses, in Groq's format.
     server: Any = create_server(
         app, map=channels, host=host, port=port, threads=8, ident=None, max_request_body_size=2 * BODY_BYTES_MAX

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 from typing import BinaryIO
 
-from chaoslab.base.clock import Clock, system
 from chaoslab.base.files import open_regular
 from chaoslab.core.events import RunFinished
-from chaoslab.record.held import MAIN, has_file_locks, has_live_writer
+from chaoslab.record.held import MAIN
 from chaoslab.record.lines import LINE_MAX, Record, list_log_files, parse_line
 
-POLL_S, SILENCE_S = 0.1, 5.0
-"""Seconds between two looks, and those of silence after which a run that no process writes is given up."""
 PART = 1 << 19
 """The bytes that are read of another part's log at once, where the main log is read in parts."""
 
@@ -106,24 +102,3 @@ class Follower:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def follow_run(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> Iterator[Record]:
-    """Every event of a run, from the first on, as it is written. It ends with the run, once nothing more comes. A run
-    that was killed never logs its end: then it ends after some seconds of silence. Where no process can be told to live
-    (on Windows), it goes on until the reader stops. Raises OSError: a log cannot be read."""
-    with Follower(folder) as follower:
-        heard_s = clock.monotonic()
-        while True:
-            # Asked before the read, since what was written in between comes with the next one only.
-            ended = follower.ended
-            records = follower.read_new_records()
-            yield from records
-            if ended and not records:
-                return
-            if records or (has_file_locks() and has_live_writer(folder)):
-                heard_s = clock.monotonic()
-            elif has_file_locks() and clock.monotonic() - heard_s >= SILENCE_S:
-                return
-            if not records:
-                clock.sleep(poll_s)

@@ -23,11 +23,6 @@ def lock_log(log: BinaryIO) -> None:
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def has_file_locks() -> bool:
-    """True if this system has locks of files."""
-    return fcntl is not None
-
-
 def has_live_writer(folder: Path) -> bool:
     """True if the process that writes the main log of a run lives; False if that cannot be told."""
     path = folder / f"{MAIN}.log"

@@ -11,10 +11,8 @@ from pathlib import Path
 from sys import intern
 from typing import Protocol, TypeVar, cast
 
-from chaoslab.base.clock import Clock, system
 from chaoslab.base.garbage import pause_collector
 from chaoslab.core import events
-from chaoslab.record.follow import follow_run
 from chaoslab.record.gaps import Gap, describe_gaps, find_gaps, find_trials_with_gaps
 from chaoslab.record.held import has_live_writer
 from chaoslab.record.lines import Record, iterate_records, list_log_files
@@ -115,12 +113,6 @@ class History:
             history.notes += replies.notes
             return history
 
-    @staticmethod
-    def follow_run(folder: Path, *, clock: Clock = system) -> Iterator[Record]:
-        """The events of a run as they are written, by any process. It ends with the run. Raises OSError: a log cannot
-        be read."""
-        return follow_run(folder, clock=clock)
-
     @property
     def unreadable_counts(self) -> dict[str, int]:
         """The number of unreadable lines by file name."""
@@ -144,10 +136,6 @@ class History:
                 for record, event in self.find_events(kind)
             ]
         return cast(Sequence[tuple[Record, A_, Place]], places)
-
-    def would_log(self, kind: type[events.Event]) -> bool:
-        """Tells if an event of this kind would have been logged."""
-        return kind not in UNSEEN or not self.is_user_agent_run or next(self.find_events(kind), None) is not None
 
     @property
     def run_name(self) -> str:

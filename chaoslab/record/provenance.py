@@ -100,6 +100,7 @@ def describe_version_changes(recorded: dict[str, str], now: dict[str, str]) -> l
     return lines
 
 
+@cache  # once a process, as above: it reads 700 files, and a run from Python may be one of thousands
 def digest_package(name: str) -> str:
     """A digest of all code and data in a folder of the package. The digest of the package itself leaves out `PARTS`."""
     # A part lies in the package where that is installed, and beside it in a checkout (setup.py).

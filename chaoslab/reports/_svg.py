@@ -1,21 +1,19 @@
-"""The pictures of the pages, as inline SVG, which need no package: a run's recovery curve and a scenario's trend. A
-picture's box is its plot: places are shares of its width, heights are pixels, so a text keeps its size on a phone and
-on paper. Texts at the axes overflow the box. Colours come from the page's style, by class."""
+"""The recovery curve of a run's page, as inline SVG, which needs no package. A picture's box is its plot: places are
+shares of its width, heights are pixels, so a text keeps its size on a phone and on paper. Texts at the axes overflow
+the box. Colours come from the page's style, by class."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, tostring
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.reports.frames import list_recovery_curve_points
-from chaoslab.reports.page import format_interval, format_percent
-from chaoslab.reports.runs import RunListEntry
 
-RECOVERY_HEIGHT, TREND_HEIGHT = 190.0, 130.0
-"""The heights of the plots in pixels."""
-TICKS, NAMED = 5, 4
-"""About the number of ticks on an axis; the runs whose dates stand below a trend at most."""
+RECOVERY_HEIGHT = 190.0
+"""The height of the plot in pixels."""
+TICKS = 5
+"""About the number of ticks on an axis."""
 
 
 class Picture(NamedTuple):
@@ -65,39 +63,6 @@ def draw_recovery_curve(report: RunReport) -> Picture | None:
     caption += f"; broken line: the {never_count} that never recovered, or with harm" if never_count else ""
     caption += "; upright strokes: cut short, by the log's end or a dead service" if still_open else ""
     return _build_picture("recovery", height, elements, f"{caption}.")
-
-
-def draw_success_trend(runs: Sequence[RunListEntry], number: int = 1) -> Picture | None:
-    """The share of judged trials that ended well, with its 95 % interval: a point for each run, oldest first; with
-    harm, in the colour of what is bad. `runs`: newest first. `number`: that of the picture in its page. None if fewer
-    than two have such a share."""
-    points = [(f"{run.began:%Y-%m-%d %H:%M}", run.well, run) for run in reversed(runs) if run.well is not None]
-    if len(points) < 2:
-        return None
-    height, positions = TREND_HEIGHT, [(n + 0.5) / len(points) for n in range(len(points))]
-    pairs = zip(positions, points, strict=True)
-    path = " ".join(f"{1000 * position:.1f},{_share_to_y(height, well.value)}" for position, (_, well, _) in pairs)
-    elements = [*_draw_share_gridlines(height, (0.0, 0.5, 1.0))]
-    elements.append(_make_stretched_svg(height, _make_element("polyline", points=path, class_="line")))
-    # Rounded up, so that there are no more than NAMED dates.
-    step = -(-len(points) // NAMED)
-    # Runs of one day are told apart by their time.
-    one_a_day = len({date[:10] for date, *_ in points}) == len(points)
-    for n, (position, (date, well, run)) in enumerate(zip(positions, points, strict=True)):
-        x, style = _format_x_percent(position), " bad" if run.harmed else ""
-        counts = [f"{well.count} of {well.total}", format_interval(well.interval)]
-        counts += [f"{run.standings.open} open"] * bool(run.standings.open)
-        counts += [f"harm in {run.harmed}"] * bool(run.harmed)
-        low, high = (_share_to_y(height, end) for end in (well.interval.low, well.interval.high))
-        bar = _make_element("line", x1=x, x2=x, y1=low, y2=high, class_=f"bar{style}")
-        dot = _make_element("circle", cx=x, cy=_share_to_y(height, well.value), r=5, class_=f"end{style}")
-        elements.append(_make_element("g", _make_element("title", f"{date}: {', '.join(counts)}"), bar, dot))
-        if n % step == 0:
-            moment = date[:10] if one_a_day else date[5:]
-            elements.append(_make_element("text", moment, x=x, y=height + 16, text_anchor="middle", class_="dim"))
-    first, last = (f"{format_percent(well.value)} on {date}" for date, well, _ in (points[0], points[-1]))
-    caption = f"Judged trials that ended well, from {first} to {last}, with the 95 % interval; red: harm was done."
-    return _build_picture(f"trend-{number}", height, elements, caption)
 
 
 def _build_picture(name: str, height: float, elements: Iterable[Element], caption: str) -> Picture:

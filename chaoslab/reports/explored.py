@@ -144,13 +144,10 @@ def _render_untried_cells(map_: Map, *, every: bool) -> list[str]:
 
 
 def save_exploration_map(exploration: Any, path: Path) -> None:
-    """Writes the map as a page (.html) or as data (.json). Raises ValueError: the name ends otherwise. OSError: it
-    cannot be written."""
+    """Writes the map as a page (.html) or as data (.json). Raises OSError: it cannot be written."""
     # Loaded here: the terminal's text needs neither Jinja nor the formats.
     from chaoslab.reports.formats import write_file
 
-    if path.suffix not in ENDINGS:
-        raise ValueError(f"{path} should end in {' or '.join(ENDINGS)}")
     if path.suffix == ".json":
         write_file(json.dumps(exploration.map.to_json_data(), indent=2, ensure_ascii=False) + "\n", path)
     else:

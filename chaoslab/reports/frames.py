@@ -530,10 +530,8 @@ MEASURED: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
 """Table → its rows. All others are made of the log's lines."""
 
 
-def _collect_run_inputs(run: RunStarted | None) -> dict[str, str]:
+def _collect_run_inputs(run: RunStarted) -> dict[str, str]:
     """All else that its log states. What is long is a digest; injections that follow from the settings are left out."""
-    if run is None:
-        return {}
     inputs: dict[str, Any] = {"prompts": hash_value(run.asked)[:6]} if run.asked else {}
     inputs |= {name: value for name, value in (("MODEL", run.model), ("WORLD", run.world)) if value}
     if run.now and "NOW" not in run.settings:  # NOW=now is another time in each run

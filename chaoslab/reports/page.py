@@ -122,13 +122,9 @@ def format_rate_in_percent(rate: Rate) -> str:
     return f"{format_percent(rate.value)}, 95 % interval {format_interval(rate.interval)}{scope}"
 
 
-def format_rate(rate: Rate | None) -> str:
+def format_rate(rate: Rate) -> str:
     """A rate as text: 3/12 (25%, 9–53%)."""
-    return (
-        "–"
-        if rate is None
-        else f"{rate.count}/{rate.total} ({format_percent(rate.value)}, {format_interval(rate.interval)})"
-    )
+    return f"{rate.count}/{rate.total} ({format_percent(rate.value)}, {format_interval(rate.interval)})"
 
 
 def format_interval(interval: Interval) -> str:

@@ -43,16 +43,16 @@ def read_history(name: str, *, logs: Path = LOGS) -> History:
     raise LookupError(f"the logs of '{name}' tell of no run: this lab did not write them")
 
 
-def expand_run_pattern(name: str, *, logs: Path = LOGS) -> list[str]:
+def expand_run_pattern(name: str) -> list[str]:
     """The name, or the folders of the runs that it is a pattern of, as in `2026*`: oldest first, each run once. Raises
     LookupError: no run is called so."""
     # A folder may have such a sign in its name.
     if not set(name) & set("*?[") or Path(name).exists():
         return [name]
     pattern = Path(name)
-    folder = pattern.parent if pattern.parent.name or pattern.is_absolute() else logs
+    folder = pattern.parent if pattern.parent.name or pattern.is_absolute() else LOGS
     if set(str(folder)) & set("*?["):
-        raise LookupError(f"'{name[:NAMED]}': only the run's own name may be a pattern, as in {logs}/2026*")
+        raise LookupError(f"'{name[:NAMED]}': only the run's own name may be a pattern, as in {LOGS}/2026*")
     matches = [
         candidate
         for candidate in sorted(folder.glob(pattern.name))

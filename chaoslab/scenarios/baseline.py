@@ -145,6 +145,8 @@ class Baseline:
         except Unreadable as error:
             hint = ": --write makes one" if error.missing else ""
             raise ScenarioError(f"the baseline {path} {error}{hint}") from None
+        except ScenarioError:  # a ValueError too
+            raise
         except (LookupError, TypeError, ValueError, AttributeError):
             raise ScenarioError(f"{path} is no baseline of chaoslab gate: --write makes one") from None
         return baseline

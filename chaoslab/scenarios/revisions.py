@@ -145,7 +145,7 @@ def open_revision_side(side_work: SideWork, name: str) -> Iterator[ComparisonSid
     """A context with a side as a revision has its code. The scenario's file is that of now, so that all revisions have
     the same trials. An empty name stands for the work tree as it is. Raises ScenarioError: there is no such revision,
     or the file lies in no work tree."""
-    root, current = find_git_root(side_work.file), Path.cwd().resolve()
+    root, current = _find_git_root(side_work.file), Path.cwd().resolve()
     inside = side_work.file.resolve().relative_to(root)
     beside = current.relative_to(root) if current.is_relative_to(root) else Path()
     # By its place from the folder in which it runs, which is another one in the work tree.
@@ -154,13 +154,13 @@ def open_revision_side(side_work: SideWork, name: str) -> Iterator[ComparisonSid
         if not name:
             yield stack.enter_context(open_child_side("the work tree", own_work, folder=root / beside))
             return
-        commit = resolve_commit(root, name)
+        commit = _resolve_commit(root, name)
         above = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaoslab-")))
         # Resolved: on some systems the temporary folder is a link.
         tree = above.resolve() / "tree"
-        run_git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
+        _run_git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
         # Git keeps a note of each work tree until it is removed.
-        stack.callback(run_git, root, "worktree", "remove", "--force", str(tree))
+        stack.callback(_run_git, root, "worktree", "remove", "--force", str(tree))
         for folder in (tree / beside, (tree / inside).parent):
             folder.mkdir(parents=True, exist_ok=True)
         # The scenario of now on the code of then: the trials are the same.
@@ -190,28 +190,28 @@ def open_model_sides(side_work: SideWork, name: str) -> Iterator[tuple[Compariso
         yield base, new
 
 
-def find_git_root(file: Path) -> Path:
+def _find_git_root(file: Path) -> Path:
     """The top of the Git work tree that the file lies in. Raises ScenarioError: it lies in none, or there is no Git."""
     if not file.is_file():
         raise ScenarioError(f"{file} cannot be read: there is no such file")
     try:
-        return Path(run_git(file.resolve().parent, "rev-parse", "--show-toplevel")).resolve()
+        return Path(_run_git(file.resolve().parent, "rev-parse", "--show-toplevel")).resolve()
     except ScenarioError as error:
         if "not a git repository" not in str(error):
             raise
         raise ScenarioError(f"{file} lies in no Git work tree, so there are no revisions of its code") from None
 
 
-def resolve_commit(root: Path, name: str) -> str:
+def _resolve_commit(root: Path, name: str) -> str:
     """The commit of a revision. Raises ScenarioError: there is none."""
     try:
         # --end-of-options, since a revision could begin with a dash.
-        return run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return _run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except ScenarioError:
         raise ScenarioError(f"Git knows no revision {name!r:.60}: give a branch, a tag or a commit") from None
 
 
-def run_git(folder: Path, *arguments: str) -> str:
+def _run_git(folder: Path, *arguments: str) -> str:
     """The output of Git. Raises ScenarioError: it fails, or is not installed."""
     try:
         completed = subprocess.run(

@@ -113,7 +113,7 @@ class KeptTrials:
     """Trials that were kept, by number."""
 
     rows: Mapping[int, Side]
-    round_size: int = 1
+    round_size = 1
 
     def produce_trials(self, numbers: Sequence[int]) -> Iterable[Side]:
         return [self.rows[number] for number in numbers]

@@ -52,7 +52,7 @@ from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import DeferredEvent, TrialLog
 from chaoslab.reports.gate import Gate, apply_gate
 from chaoslab.reports.places import read_history
-from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
+from chaoslab.seams.gateway.controls import PATH, Controls
 from chaoslab.seams.gateway.routes import (
     GatewayRoute,
     ensure_reachable,
@@ -311,15 +311,15 @@ def run_gateway(
     timeout_s: float = UPSTREAM_S,
     secrets: Sequence[str] = (),
     stop: Callable[[], object] | None = None,
-    bounds: Bounds | None = None,
+    stop_if: tuple[float, float] | None = None,
     proxy: tuple[int, str] | None = None,
     audit: Audit | None = None,
 ) -> Iterator[RunningGateway]:
     """A context with a gateway that answers on loopback. `port`: of all routes, which are told apart by their paths;
-    `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers. `bounds` end
-    its faults. `proxy`: the port of a proxy, and what it does with hosts that are no routes (pass or refuse). `audit`
-    is told of each fault. Raises OSError: the port is taken, or the logs cannot be written; ValueError: a fault would
-    hit a host that the plan's limits do not allow."""
+    `ports`: the further ones of single routes. 0 takes any free one. `stop` ends it: given, it has levers.
+    `stop_if`: as `Controls` takes it. `proxy`: the port of a proxy, and what it does with hosts that are no routes
+    (pass or refuse). `audit` is told of each fault. Raises OSError: the port is taken, or the logs cannot be written;
+    ValueError: a fault would hit a host that the plan's limits do not allow."""
     check_allowed_hosts(plan, routes)
     models = {name: MODEL for name in routes if is_model_route(routes[name])}
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=compute_cost_usd, in_order=False)
@@ -342,7 +342,7 @@ def run_gateway(
         if audit is not None:
             book.audit, audit.run = audit, str(book.run.folder)
         seam.begin_trial(book, TrialMemory(plan, book.key, note=book.note_event))
-        shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
+        shared.controls = Controls(seam, shared.warn, stop, stop_if)
         if stop is not None:
             lever_place = levers.ControlEndpoint(int(address.rpartition(":")[2]), shared.controls.token)
             # Last, so that the file with the token is gone first.
@@ -410,10 +410,10 @@ def check_proxy_loop(environment: Mapping[str, str], *ports: int | None) -> None
             raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
 
 
-def write_trial_and_run_end(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
-    """Writes the end of the trial and of the run. `error`: the words for a failure; empty if there is none."""
-    log_trial_answer(book, prompt=prompt, answer=answer, error=error, seconds=seconds)
-    write_run_end(book, ok=not error)
+def write_trial_and_run_end(book: LiveLog, *, prompt: str, answer: str, seconds: float) -> None:
+    """Writes the end of the trial and of the run."""
+    log_trial_answer(book, prompt=prompt, answer=answer, seconds=seconds)
+    write_run_end(book, ok=True)
 
 
 def log_trial_answer(

@@ -21,9 +21,12 @@ from chaoslab.core.conversation import turn, turns
 from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.model.endpoint import INSUFFICIENT_QUOTA
+from chaoslab.record.history import History
 from chaoslab.record.steering import FILE as STEERING
+from chaoslab.surfaces.otel.export import Collector, send_run
 from tests.agent import session_parts
 from tests.agent.session_parts import ASKED, SUM, SUMS, Told, calls, no, says, session, session_over_loopback
+from tests.otel_parts import has, receiving
 from tests.seams.lab_parts import NOW
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -316,6 +319,37 @@ def test_what_somebody_asks_of_a_run_holds_from_its_next_trial_on(tmp_path: Path
     assert {record.trial for record, _ in told.history.find_events(events.FaultWitnessed)} == {"p2.r1"}
     (warned,) = RunReport.from_history(told.history).warnings.value
     assert "ERROR_PROB was 0 and was set to 1 while the run went on, from p2.r1 on" in str(warned)
+
+
+def test_its_trace_has_the_chats_with_their_tokens(tmp_path: Path) -> None:
+    told = session(tmp_path, [no(500), SUM, says("It is 42.")], prompts=[Prompt.build(turns("What is 6 times 7?"))])
+    with receiving() as receiver:
+        send_run(told.history, Collector(receiver.url))
+    chats = [span for span in receiver.spans if has(span).get("gen_ai.operation.name") == "chat"]
+    tokens = [has(span)["gen_ai.usage.input_tokens"] for span in chats if "gen_ai.usage.input_tokens" in has(span)]
+    assert tokens
+    assert {*tokens} == {900_000}
+    assert "It is 42." in has(chats[-1])["gen_ai.output.messages"]
+    names = {event.name for span in receiver.spans for event in span.events}
+    assert names >= {"chaoslab.turn_started", "chaoslab.turn_finished"}
+
+
+def test_a_run_waits_while_it_is_paused_and_ends_when_it_is_stopped(tmp_path: Path) -> None:
+    def steer(text: str) -> None:
+        (next(tmp_path.rglob("run.json")).parent / STEERING).write_text(text)
+
+    class Clock(SystemClock):
+        async def sleep_async(self, delay_s: float) -> None:  # noqa: ARG002
+            steer('{"stop": true}')
+
+    def sums(_: Any) -> Reply:
+        steer('{"hold": true}')
+        return SUMS
+
+    with pytest.raises(asyncio.CancelledError):
+        session(tmp_path, [SUM, says("It is 42.")], prompts=[ASKED, ASKED], sums=sums, clock=Clock())
+    history = History.read(next(tmp_path.rglob("run.json")).parent)
+    assert [record.trial for record, _ in history.find_events(events.PromptStarted)] == ["p1.r1"]
 
 
 def test_a_fault_is_switched_off_for_a_trial_and_on_again(tmp_path: Path) -> None:

@@ -140,6 +140,8 @@ def test_another_meaning_is_never_the_same(twin: str, answer: str) -> None:
         ("Your balance is 1200.", "Your balance is 1800.", "it says 1800 instead of 1200"),
         ("Your balance is 1200.", "Your balance is -1200.", "it says -1200 instead of 1200"),
         ("Due on 3 March 2026", "Due on 4 March 2026", "it says 4 instead of 3"),
+        ("Room 0,123", "Room 0,124", "it says 0,124 instead of 0,123"),
+        ("It is 1e999999.", "It is 1e999998.", "it says 1e999998 instead of 1e999999"),
         ("Oslo has 12, Rome has 20.", "Oslo has 20, Rome has 12.", "it says 20, 12 instead of 12, 20"),
         ('{"a": {"b": [1, 2]}}', '{"a": {"b": [1, 3]}}', "a.b[1] is 3 instead of 2"),
         ('{"to": "room 4"}', '{"to": "room 5"}', 'to is "room 5" instead of "room 4"'),

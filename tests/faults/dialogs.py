@@ -9,6 +9,7 @@ from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Fault
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
+from chaoslab.model.formats.bedrock import Bedrock
 from chaoslab.model.formats.gemini import Gemini
 from chaoslab.model.formats.openai_responses import OpenaiResponses
 from tests.faults.fault_parts import Meeting, Target, meet
@@ -17,6 +18,7 @@ Message = dict[str, Any]
 FORMATS: dict[str, Dialog] = {
     "chat": CHAT,
     "anthropic": AnthropicMessages.dialog,
+    "bedrock": Bedrock.dialog,
     "gemini": Gemini.dialog,
     "responses": OpenaiResponses.dialog,
 }
@@ -30,6 +32,8 @@ def system(form: str) -> list[Message]:
 def said(form: str, role: str, text: str) -> Message:
     if form == "gemini":
         return {"role": "model" if role == "assistant" else role, "parts": [{"text": text}]}
+    if form == "bedrock":
+        return {"role": role, "content": [{"text": text}]}
     return {"role": role, "content": [{"type": "text", "text": text}] if form == "anthropic" else text}
 
 
@@ -49,6 +53,12 @@ def asked(form: str, number: int, results: int) -> list[Message]:
                 "role": "user",
                 "content": [{"type": "tool_result", "tool_use_id": i, "content": f"résultat {i}"} for i in ids],
             },
+        ]
+    if form == "bedrock":
+        results_of = [{"toolUseId": i, "content": [{"text": f"résultat {i}"}]} for i in ids]
+        return [
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": i, "name": "add", "input": {}}} for i in ids]},
+            {"role": "user", "content": [{"toolResult": each} for each in results_of]},
         ]
     if form == "gemini":
         return [
@@ -143,6 +153,10 @@ def _ids(message: Message) -> tuple[list[str], list[str]]:
             calls.append(block["id"])
         elif block.get("type") == "tool_result":
             results.append(block["tool_use_id"])
+        elif "toolUse" in block:
+            calls.append(block["toolUse"]["toolUseId"])
+        elif "toolResult" in block:
+            results.append(block["toolResult"]["toolUseId"])
         elif "functionCall" in block:
             calls.append(block["functionCall"]["id"])
         elif "functionResponse" in block:

@@ -53,6 +53,7 @@ def got(*pieces: tuple[float, bytes], ended_s: float = 0.0, error: str | None = 
     (Slicer(5, 0, 0.1), got((0.1, WHOLE[:5]), (0.15, WHOLE[5:])), "a piece came after 0.050 s, at least 0.100 s were"),
     (Slicer(5, 0, 0.1), got((0.1, WHOLE[:5])), "5 bytes came that are not the 10 due"),
     (Bandwidth(1), got((0.001, WHOLE)), "10 bytes came within 1.0 ms, at most 1 kB/s were armed"),
+    (Bandwidth(1), got((9.0, b"0" * 101)), "101 bytes came in a piece, more than pass within 0.100 s"),
     (LimitData(4), got(), "0 bytes came that are not the 4 due"),
     (LimitData(4), got((0.0, b"abcd")), "4 bytes came that are not the 4 due"),
     (SlowClose(1.0, 4), got((0.0, WHOLE[:4]), ended_s=0.5), "closed 0.500 s after the last byte, 1.000 s were armed"),

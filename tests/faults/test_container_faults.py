@@ -6,13 +6,13 @@ import chaoslab as lab
 from chaoslab.config.scenario import plan_from_settings
 from chaoslab.config.settings import SettingError, Settings
 from chaoslab.core.exchange import Observation
-from chaoslab.core.fault import get_trait, load_fault
+from chaoslab.core.fault import Fault, get_trait, load_fault
 from chaoslab.core.inject import check_injections
 from chaoslab.faults.process.container_out_of_memory import ContainerOutOfMemory
 from chaoslab.faults.process.container_partitioned import ContainerPartitioned
 from chaoslab.faults.process.container_restarted import ContainerRestarted
 from chaoslab.faults.process.container_throttled import ContainerThrottled
-from tests.faults.fault_parts import saw
+from tests.faults.fault_parts import Target, meet, saw
 
 ENGINES = ("container_partitioned", "container_throttled", "container_out_of_memory")
 
@@ -35,6 +35,24 @@ def test_a_restart_has_a_counterpart_in_every_world() -> None:
         plan = plan_from_settings(Settings(faults=(("container_restarted@weather", 1.0),), world=world))
         assert [each.name for each in plan.injections if each.of_process] == ["container_restarted@weather"]
     assert ContainerRestarted().outage().how == "killed"
+
+
+@pytest.mark.parametrize(
+    ("fault", "how", "share", "error", "took_s"),
+    [
+        (ContainerOutOfMemory(3.0), "out of memory", 1.0, "reset", 0.0),
+        (ContainerPartitioned(3.0), "partitioned", 1.0, "closed", 0.0),
+        (ContainerThrottled(0.05, 3.0), "throttled", 0.05, None, 0.1),
+    ],
+    ids=str,
+)
+def test_the_engine_does_it_for_so_long(fault: Fault, how: str, share: float, error: str | None, took_s: float) -> None:
+    outage = fault.outage()
+    assert outage is not None
+    assert (outage.how, outage.for_s, outage.share) == (how, 3.0, share)
+    assert outage.held is None or (rest := outage.held(1.5).outage()) is None or rest.for_s == 1.5
+    met = meet(fault, target := Target())
+    assert (met.error, target.now_s) == (error, took_s)
 
 
 @pytest.mark.parametrize(

@@ -320,6 +320,11 @@ def test_a_result_of_a_custom_tool_has_the_tools_name() -> None:
     assert [(each.tool, each.content) for each in found] == [("run_sql", "1")]
 
 
+def test_geminis_results_are_found_under_either_spelling() -> None:
+    parts = [{name: {"name": "add", "response": 1}} for name in ("functionResponse", "function_response")]
+    assert contents([{"role": "user", "parts": parts}]) == ["1", "1"]
+
+
 @pytest.mark.parametrize("form", sorted(FORMATS))
 def test_another_tools_result_is_never_put_there(form: str) -> None:
     other = json.loads(json.dumps(asked(form, 2, 1)).replace('"add"', '"subtract"'))

@@ -71,7 +71,7 @@ TOLD: list[tuple[Fault, Any, Any]] = [
     (PromptInjection(), "It is 20.", f"It is 20.\n\n{ORDER}"),
     (PromptInjection(), {"a": "x", "b": ["longer", 2]}, {"a": "x", "b": [f"longer\n\n{ORDER}", 2]}),
     (PromptInjection(), {"temp": 20, "note": 1}, {"temp": 20, "note": 1, "note_more": ORDER}),
-    (PromptInjection(), [1, 2], [1, 2]),
+    (PromptInjection(), [1, 2], [1, 2]), (PromptInjection(""), "It is 20.", "It is 20."),
     (SchemaDrift(kind="nested", point=0.2), WEATHER, {**WEATHER, "temp": {"value": 20.5}}),
     (SchemaDrift(kind="retyped", point=0.2), WEATHER, {**WEATHER, "temp": "20.5"}),
     (SchemaDrift(kind="retyped"), {"ok": True}, {"ok": "true"}),
@@ -161,6 +161,9 @@ def test_without_a_relation_a_second_value_stands_beside_the_first() -> None:
     assert {key: got[key] for key in WEATHER} == WEATHER
     (added,) = set(got) - set(WEATHER)
     assert got[added] != WEATHER[added.removesuffix("_confirmed")]
+    for moments in (1_780_304_400, "2026-06-01"), ("2026-06-31", "2026-07-01"), ("2026-06-01", 1_780_304_400):
+        dates = dict(zip(("from", "until"), moments, strict=True))
+        assert told(Contradiction(), dates).items() >= dates.items(), "nobody knows which is the later one"
     assert told(Contradiction(severity=0.0), "It is 20 now.") in (
         "It is 20 now. It is 19 now.",
         "It is 20 now. It is 21 now.",

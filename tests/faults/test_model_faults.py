@@ -100,6 +100,17 @@ def test_calls_without_words_pass_unchanged(fault: ChangedAnswer, name: str) -> 
     assert (len(said.calls), meeting.injected, meeting.evidence) == (2, False, None)
 
 
+NO_VALUES = {"id": "t", "type": "function", "function": {"name": NAME, "arguments": '{"city": {}}'}}
+
+
+@pytest.mark.parametrize(
+    "value", [{"choices": [7]}, {"choices": [{"message": {"role": "assistant", "tool_calls": [NO_VALUES]}}]}]
+)
+def test_an_answer_in_which_nothing_can_be_wrong_passes_unchanged(value: dict[str, Any]) -> None:
+    meeting = meet(WrongArguments(), Target(reply=answer(value)), call=replace(CALL, dialog=FORMATS["chat"][0]))
+    assert (meeting.error, meeting.injected) == (None, False)
+
+
 # context_length: The provider refuses the request, since the conversation is longer than the model can read.
 
 

@@ -24,6 +24,9 @@ from chaoslab.faults.stream.stall import Stall
 from tests.faults.answer_parts import CITIES, FORMATS, OSLO, PARIS, TEXT, met, pipes_over, retold, spoken, streamed
 from tests.faults.fault_parts import CALL, Target, meet
 from tests.seams.stream_parts import DEADLINE_S, STREAM, Read, Timetable, event, events, read, streamed_over
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 # call_index: The parts of a streamed tool call have the wrong index, or come among those of another.
 
@@ -136,6 +139,7 @@ def test_the_answer_ends_after_so_many_events() -> None:
     notes = read(Timetable(events(5)), *streamed_over(Cut(2)))
     assert (notes.body, notes.error) == (event(0) + event(1), None)
     assert Cut(2).witnessed(notes.observed) == "the answer ended after 2 events, without [DONE]"
+    assert Cut(6).witnessed(read(Timetable(events(5))).observed) is None  # it had its own end
 
 
 def test_done_may_come_last() -> None:

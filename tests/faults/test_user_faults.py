@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -57,6 +58,7 @@ def test_a_user_who_has_done_enough_leaves_the_call_alone(fault: Fault) -> None:
         (RenamedParameter("order"), {"order": 17}, {}),
         (RenamedParameter(), {"order": 17}, None),
         (RenamedParameter("limit"), {"order": 17}, None),
+        (LostField("limit"), "a text", None),
         (RenamedParameter(), "a text", None),
         (RenamedParameter(), {"model": "gpt-5", "messages": [{"role": "user", "content": "hi"}]}, None),
         (LostField("limit"), {"to": "billing", "case": {"order": 17, "limit": 50}},
@@ -83,6 +85,9 @@ def test_an_approval_is_stale_until_it_is_given_again() -> None:
         assert met.reply is not None
         assert (met.reply.status, met.reply.value, target.sent) == (409, {"error": WORDS}, [])
         assert met.evidence == "the caller was told that its approval has expired"
+    refused = meet(fault, call=replace(pay, failed_with=answer), memory=memory).reply
+    assert refused is not None
+    assert refused.value == WORDS, "in the target's own form"
     assert not meet(fault, memory=memory).injected  # it approves again
     assert not meet(fault, call=pay, memory=memory).injected
 
@@ -100,6 +105,9 @@ def test_another_model_is_asked_and_answers_under_the_same_name() -> None:
         assert (target.sent[0].value["model"], met.reply.value["model"]) == (weaker, "gpt-5")
         assert met.evidence == "another model was asked"
     assert not meet(WeakerModel(), call=CALL.with_value({"messages": []})).injected
+    unnamed = meet(WeakerModel(), Target(reply=answer({})), call=CALL.with_value({"model": "gpt-5"})).reply
+    assert unnamed is not None
+    assert unnamed.value == {}
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))

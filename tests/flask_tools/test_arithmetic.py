@@ -45,6 +45,7 @@ def test_an_expression_has_the_value_that_python_gives_its_tree(tree: Pair) -> N
         ("max(1,000)", 1),
         ("3 × 4 ÷ 2 − 1", 5), ("sqrt(144)", 12), ("1.5e3", 1500.0), ("factorial(5)", 120), ("log(1000)", 3.0),
         ("round(2.567, 1)", 2.6),
+        ("2 * PI", math.tau), ("round(2.5)", 2),
         ("1" + "0" * 300 + "-1", 10**300 - 1), ("2*(3+4)", 14),
     ],
 )  # fmt: skip
@@ -61,6 +62,8 @@ def test_values(text: str, value: float) -> None:
         ("foo(1)", "unknown_name", 0),
         ("(" * 101 + "1" + ")" * 101, "too_deep", 100), ("1" * 1001, "too_long", None), ("2 $ 3", "syntax", 2),
         ("1e999", "overflow", 0),
+        ("(1", "syntax", 2), ("sqrt 4", "syntax", 5), ("10^3009 * 100", "overflow", 8),
+        ("factorial(1.5)", "domain", 0), ("factorial(-1)", "domain", 0), ("round(1, 0.5)", "domain", 0),
         ("sin(1, 2)", "arguments", 0), ("2 3", "syntax", 2), ("9^9^9^9", "overflow", None),
     ],
 )  # fmt: skip

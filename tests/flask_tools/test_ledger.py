@@ -73,6 +73,19 @@ def test_a_failure_without_effect_is_not_remembered(tmp_path: Path) -> None:
         assert client.post("/translate", json=body | {"target": "fr"}, headers=headers).status_code == 200
 
 
+def test_the_oldest_answers_without_effect_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "ANSWERS_MAX", 2)
+    with service("translator", tmp_path) as client:
+        replayed = [
+            "Idempotency-Replayed"
+            in client.post(
+                "/translate", json={"q": "hello", "target": "fr"}, headers=trial(tmp_path) | {"Idempotency-Key": key}
+            ).headers
+            for key in ("a", "b", "a", "c", "b", "a")
+        ]
+    assert replayed == [False, False, True, False, True, False]
+
+
 def test_twins_at_the_same_moment_have_one_effect(tmp_path: Path) -> None:
     headers = trial(tmp_path) | {"Idempotency-Key": "k1"}
     replies: list[tuple[bytes, bool]] = []

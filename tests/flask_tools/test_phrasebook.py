@@ -34,6 +34,7 @@ def test_every_row_is_whole_and_stands_once() -> None:
         ("El perro es grande", "es", "it", "Il cane è grande"),
         ("O gato é preto", "pt", "en", "The cat is black"),
         ("De kat is zwart", "nl", "es", "El gato es negro"),
+        ("GOOD MORNING!", "en", "fr", "BONJOUR!"),
         ("freedom, music and bread", "en", "de", "Freiheit, Musik und Brot"),
     ],
 )

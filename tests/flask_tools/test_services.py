@@ -3,6 +3,7 @@
 import http.client
 import json
 import threading
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from chaoslab.config.topology import SERVICES
 from chaoslab.core.service_spec import ServiceSpec
 from chaoslab.flask_tools.app import create_app
 from chaoslab.flask_tools.movies import load_films
+from chaoslab.record.runs import Run
 from tests.flask_tools.service_parts import EVENTS, NOW, service, trial
 
 
@@ -40,6 +42,18 @@ def test_a_city_has_one_weather_by_all_its_names(tmp_path: Path, city: str) -> N
     body = ask("weather", tmp_path, "GET", "/data/2.5/weather", query_string={"q": city, "units": "metric"})
     assert body == ask("weather", tmp_path, "GET", "/data/2.5/weather?lat=48.1&lon=11.6&units=metric")
     assert body["name"] == "Munich"
+
+
+def test_what_falls_below_freezing_is_snow(tmp_path: Path) -> None:
+    falls = set()
+    for day, city in product(range(1, 15), ("Oslo", "Lisbon")):
+        run = Run.create(tmp_path, now=f"2026-01-{day:02}T12:00:00Z").name
+        with service("weather", tmp_path) as client:
+            reply = client.get(f"/data/2.5/weather?q={city}&units=metric", headers={"X-Trial": f"{run}.p1.r1"})
+        body = reply.get_json()
+        if (sky := body["weather"][0]["main"]) in ("Rain", "Snow"):
+            falls.add((sky, body["main"]["temp"] < 0.5))
+    assert falls == {("Rain", False), ("Snow", True)}
 
 
 @pytest.mark.parametrize("city", ["Oslo", "Tokyo", "Lima"])
@@ -137,6 +151,7 @@ BAD = [
     *((name, "PATCH", path, None, 405) for name, path in [("search", "/search.json"), ("messaging", "/health")]),
     *((name, "GET", "/nowhere", None, 404) for name in SERVICES),
 ]
+MIDNIGHT = {"date": "2026-06-02"}
 POSTS = {
     "calendar": EVENTS,
     "calculator": "/calculate",
@@ -174,6 +189,35 @@ def test_a_bad_request_is_refused_in_the_services_own_shape(
         assert in_its_own_shape(name, reply.json)
 
 
+@pytest.mark.parametrize(
+    ("name", "path", "body", "says"),
+    [
+        ("search", "/search.json?q=a&engine=bing", None, "Unsupported `bing` search engine"),
+        ("search", "/search.json?q=a&num=101", None, "a number from 1 to 100"),
+        ("weather", "/data/2.5/weather?lat=north&lon=0", None, "wrong latitude"),
+        ("weather", "/data/2.5/weather?q=Oslo&units=kelvin", None, "standard, metric or imperial"),
+        ("messaging", "/api/conversations.history?channel=outbox", None, "channel_not_found"),
+        ("messaging", "/api/conversations.history?channel=inbox&limit=0", None, "invalid_limit"),
+        ("messaging", POSTS["messaging"], {"channel": "Ana", "text": "x" * 40_001}, "msg_too_long"),
+        ("calendar", f"{EVENTS}?timeMin=2026-06-02&timeMax=2026-06-01", None, "timeRangeEmpty"),
+        ("calendar", EVENTS, {"start": {}}, "Missing start time"),
+        ("calendar", EVENTS, {"start": {"dateTime": "soon"}}, "Invalid format: 'soon'"),
+        ("calendar", EVENTS, {"start": MIDNIGHT, "end": MIDNIGHT, "id": "!"}, "resource id"),
+        ("translator", POSTS["translator"], {"q": "hi"}, "missing target"),
+        ("translator", POSTS["translator"], {"q": "hi", "target": 1}, "target must be a string"),
+        ("translator", POSTS["translator"], {"q": [1], "target": "fr"}, "q must be a string"),
+        ("translator", POSTS["translator"], [], "the body must be a JSON object"),
+        ("calculator", POSTS["calculator"], {"expression": float("nan")}, "the body is not valid JSON"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong(tmp_path: Path, name: str, path: str, body: Any, says: str) -> None:
+    with service(name, tmp_path) as client:
+        data = None if body is None else json.dumps(body)
+        reply = client.open(path, method="GET" if data is None else "POST", data=data, headers=trial(tmp_path))
+    assert (reply.status_code, says in reply.text) == (200 if name == "messaging" else 400, True), reply.text
+    assert in_its_own_shape(name, reply.json)
+
+
 def test_a_stranger_is_told_what_there_is(tmp_path: Path) -> None:
     with service("calendar", tmp_path) as client:
         lost = client.get("/calendar")
@@ -189,12 +233,13 @@ def test_a_stranger_is_told_what_there_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", ["nonsense", "../../etc.p1.r1", "norun.p1.r1", "latest.p1.r1"])
 def test_a_strange_trial_is_refused_and_makes_no_folder(tmp_path: Path, header: str) -> None:
-    trial(tmp_path)
-    before = sorted(tmp_path.iterdir())
+    run = trial(tmp_path)["X-Trial"].partition(".")[0]
+    (tmp_path / "latest").symlink_to(run)
+    before = sorted(tmp_path.rglob("*"))
     with service("weather", tmp_path) as client:
         reply = client.get("/data/2.5/weather?q=Oslo", headers={"X-Trial": header})
         assert (reply.status_code, json.loads(reply.data)["cod"]) == (400, "400")
-    assert sorted(tmp_path.iterdir()) == before
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -24,14 +26,14 @@ END_S = 2.0
 
 
 @contextlib.contextmanager
-def services(logs: Path, *names: str) -> Iterator[tuple[subprocess.Popen[str], Ports]]:
+def services(logs: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], Ports]]:
     base = free_base()
     command = [
         warm.python(),
         "-m",
         "chaoslab",
         "tools",
-        *names,
+        *words,
         "--base-port",
         str(base),
         "--logs",
@@ -129,6 +131,17 @@ def test_it_ends_at_once_though_a_connection_is_open(tmp_path: Path, how: str) -
                 process.send_signal(signal.Signals[how])
             assert process.wait(END_S) == 0
         assert _out(process).read() == ""
+
+
+def test_each_request_but_health_is_printed_on_request(tmp_path: Path) -> None:
+    with services(tmp_path, "calculator", "--verbose") as (process, ports):
+        for path, headers in (("/health", {}), ("/calculate", {}), ("/tools", {"X-Trial": "r.p1.r1"})):
+            request = urllib.request.Request(f"http://127.0.0.1:{ports.get_service_port('calculator')}{path}")
+            request.headers.update(headers)
+            with contextlib.suppress(urllib.error.HTTPError):
+                urllib.request.urlopen(request, timeout=10).close()
+        process.terminate()
+        assert _out(process).read() == "GET /calculate 405  no trial\nGET /tools 200  r.p1.r1\n"
 
 
 @pytest.mark.parametrize("asked_to_close", [False, True])

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from chaoslab.cli.gateway import parse_stop_if
-from chaoslab.core.events import FaultWitnessed, LabWarning
+from chaoslab.core.events import FaultHeldBack, FaultWitnessed, LabWarning
 from tests import warm
 from tests.gateway.parts import history, shop
 
@@ -71,22 +71,17 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
     assert len([*told.find_events(FaultWitnessed)]) == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "found", "why"),
-    [
-        (("--max-faults", "2"), [503, 503, 200, 200], "no more faults: --max-faults 2 is reached"),
-        (("--until", "0.000001"), [200] * 4, "no more faults: the time of --until is over"),
-        (
-            ("--stop-if", "error_rate > 20% over 5min"),
-            [503] * 10 + [200] * 3,
-            "no more faults: 100% of the requests failed (--stop-if error_rate > 0.2 over 300 s)",
-        ),
-    ],
-)
-def test_faults_end_by_themselves(options: Sequence[str], found: list[int], why: str, tmp_path: Path) -> None:
-    with command(tmp_path, *options) as (_, client, _address):
-        assert statuses(client, len(found)) == found
+def test_faults_end_where_too_many_requests_fail(tmp_path: Path) -> None:
+    with command(tmp_path, "--stop-if", "error_rate > 20% over 5min") as (_, client, _address):
+        assert statuses(client, 13) == [503] * 10 + [200] * 3
+    why = "no more faults: 100% of the requests failed (--stop-if error_rate > 0.2 over 300 s)"
     assert [event.message for _, event in history(tmp_path).find_events(LabWarning)] == [why]
+
+
+def test_limits_in_the_command_hold_faults_back(tmp_path: Path) -> None:
+    with command(tmp_path, "--limits", '{"faults": 2}') as (_, client, _address):
+        assert statuses(client, 4) == [503, 503, 200, 200]
+    assert [event.limit for _, event in history(tmp_path).find_events(FaultHeldBack)] == ["faults 2"] * 2
 
 
 @pytest.mark.parametrize(

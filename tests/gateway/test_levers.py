@@ -1,4 +1,4 @@
-"""The levers and bounds of a gateway, and where its proxy leads, on a clock by hand and without a socket."""
+"""The levers of a gateway, the end of its faults, and where its proxy leads, on a clock by hand, without a socket."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +10,7 @@ from chaoslab.core.inject import inject
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Plan
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.gateway.controls import PATH, Bounds, Controls, FailureShare
+from chaoslab.seams.gateway.controls import PATH, Controls, FailureShare
 from chaoslab.seams.gateway.forward import ForwardProxy
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.seams.services.line import ClientEnd
@@ -23,14 +23,14 @@ SLOWLY = inject("latency", "crm", calls=[99], delay_s=1.0)
 class Standing:
     """A gateway's seam with two faults, and its levers."""
 
-    def __init__(self, bounds: Bounds | None = None, *, levers: bool = True) -> None:
+    def __init__(self, stop_if: tuple[float, float] | None = None, *, levers: bool = True) -> None:
         self.clock, self.told, self.stopped = Hand(), list[str](), list[int]()
         self.plan = Plan(1, (inject("lost_reply", "crm"), inject("tool_error", "crm", chance=0.0), SLOWLY))
         self.seam = ServiceSeam(self.plan, timeout_s=60.0, clock=self.clock)
         book = TrialLog(TrialId("run", 1), began=NOW, clock=self.clock)
         self.seam.begin_trial(book, TrialMemory(self.plan, book.key, clock=self.clock))
         stop = (lambda: self.stopped.append(1)) if levers else None
-        self.controls = Controls(self.seam, self.told.append, stop, bounds or Bounds(), token="t")
+        self.controls = Controls(self.seam, self.told.append, stop, stop_if, token="t")
 
     def asked(self, method: str, lever: str, token: str = "t") -> tuple[int, dict[str, Any]]:
         return self.controls.answer_control_request(method, f"{PATH}{token}/{lever}")
@@ -48,7 +48,6 @@ STATUS = {"paused": False, "ended": "", "faults": 0, "under_way": 0}
     [
         ("GET", "status", 200, STATUS, []), ("POST", "pause", 200, {**STATUS, "paused": True}, ["control: paused"]),
         ("POST", "resume", 200, STATUS, ["control: resumed"]), ("POST", "stop", 200, STATUS, ["control: stopped"]),
-        ("POST", "renew", 200, STATUS, []),
         ("GET", "faults", 200, {"faults": [{"name": LOST, "on": True, "chance": 1.0, "hits": 0},
                                            {"name": FAILS, "on": True, "chance": 0.0, "hits": 0},
                                            {"name": SLOW, "on": True, "chance": 1.0, "hits": 0}]}, []),
@@ -86,7 +85,7 @@ def test_levers_need_the_token_and_without_a_stop_there_is_none() -> None:
     for token in ("", "T", "tt", "\udc80"):
         assert there.asked("GET", "status", token)[0] == 401
     assert there.asked("POST", "stop")[0] == 404
-    assert len(Controls(there.seam, print, None, Bounds()).token) == 32
+    assert len(Controls(there.seam, print, None).token) == 32
 
 
 def test_faults_that_are_off_or_paused_hit_nothing_and_a_chance_is_another() -> None:
@@ -109,48 +108,17 @@ def test_faults_that_are_off_or_paused_hit_nothing_and_a_chance_is_another() -> 
     assert there.names() == [LOST, SLOW]
 
 
-@pytest.mark.parametrize(
-    ("bounds", "until_s", "why"),
-    [
-        (Bounds(until_s=10.0), 10.0, "the time of --until is over"),
-        (Bounds(lease_s=5.0), 5.0, "nobody renewed the lease of 5 s"),
-    ],
-)  # fmt: skip
-def test_faults_end_with_their_time_and_that_is_told_once(bounds: Bounds, until_s: float, why: str) -> None:
-    there = Standing(bounds)
-    there.clock.sleep(until_s - 0.1)
-    assert there.names() == [LOST, SLOW]
-    there.clock.sleep(0.1)
-    assert (there.names(), there.names(), there.told) == ([], [], [f"no more faults: {why}"])
-    assert there.asked("GET", "status")[1]["ended"] == why
-    there.asked("POST", "renew")
-    assert (there.names(), there.told) == ([], [f"no more faults: {why}"])  # what is over stays so
-
-
-def test_a_lease_that_is_renewed_goes_on_and_a_number_of_faults_is_counted() -> None:
-    there = Standing(Bounds(lease_s=5.0, faults_max=2))
-    for _ in range(3):
-        there.clock.sleep(4.0)
-        there.asked("POST", "renew")
-    assert there.names() == [LOST, SLOW]
-    for number, made in ((1, 1), (2, 2)):
-        occasion = there.seam.memory.build_occasion("crm", "t", number, 1)
-        assert there.seam.memory.decide_hits(there.seam.find_injections("crm"), occasion).hit
-        assert there.asked("GET", "status")[1]["faults"] == made
-        assert there.names() == ([LOST, SLOW] if made == 1 else [])
-    assert there.asked("GET", "faults")[1]["faults"][0]["hits"] == 2
-    assert there.told == ["no more faults: --max-faults 2 is reached"]
-
-
 def test_faults_end_when_too_many_of_the_last_requests_failed() -> None:
-    there = Standing(Bounds(stop_if=(0.5, 20.0)))
+    there = Standing((0.5, 20.0))
     bad = [ClientEnd(None, (400, [], b""), 1), ClientEnd("reset", ANSWER, 1), ClientEnd("left", None, 0)]
     good = [ClientEnd(None, (399, [], b""), 1), ClientEnd(None, ANSWER, 1)]
     for seen in (*bad, *good, *bad, *good):  # 6 of 10
         assert there.names() == [LOST, SLOW]
         there.controls.record_request_end(seen)
     assert there.names() == []
-    assert there.told == ["no more faults: 60% of the requests failed (--stop-if error_rate > 0.5 over 20 s)"]
+    why = "60% of the requests failed (--stop-if error_rate > 0.5 over 20 s)"
+    assert there.told == [f"no more faults: {why}"]
+    assert there.asked("GET", "status")[1]["ended"] == why
     there.controls.record_request_end(bad[0])
     assert len(there.told) == 1
     Standing().controls.record_request_end(bad[0])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,7 +119,12 @@ def test_proxies_of_other_sessions_or_servers_and_without_a_session_are_runs_of_
     for more in ([], ["--session", "one"], ["--session", "two"]):
         asyncio.run(session(tmp_path, [], ["refund"], [*more, *LOCAL]))
     asyncio.run(session(tmp_path, [], ["refund"], ["--session", "one", *LOCAL[:-1], PLAIN + "#"]))
-    assert len({path.resolve() for path in tmp_path.iterdir() if path.is_dir()}) == 4
+    runs = {path.resolve() for path in tmp_path.iterdir() if path.is_dir()}
+    assert len(runs) == 4
+    for run in runs:
+        shutil.rmtree(run)
+    asyncio.run(session(tmp_path, [], ["refund"], ["--session", "one", *LOCAL]))  # its run is gone: a new one
+    assert len({path.resolve() for path in tmp_path.iterdir() if path.is_dir()}) == 1
 
 
 @pytest.mark.parametrize(("tries", "told"), [(1, "tool_error on refund"), (2, "")])

@@ -62,10 +62,11 @@ def test_calls_meet_the_faults_and_everything_else_passes(url: str, tmp_path: Pa
 def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> None:
     """Here a session that was never begun. A call before the end of the client's lines is answered."""
     command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--url", url]
-    done = subprocess.run(
-        command, input=json.dumps(ASKED).encode() + b"\n", capture_output=True, timeout=60, check=True
-    )
-    assert json.loads(done.stdout)["error"]["message"] == "Bad Request: Missing session ID"  # the server's own words
+    lines = b'[garbage\n{"id": 7, "method": 3}\n' + json.dumps(ASKED).encode() + b"\n"
+    done = subprocess.run(command, input=lines, capture_output=True, timeout=60, check=True)
+    errors = {answer["id"]: answer["error"]["message"] for answer in map(json.loads, done.stdout.splitlines())}
+    # The second is in the server's own words.
+    assert errors == {7: "this is no message of MCP", ASKED["id"]: "Bad Request: Missing session ID"}
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,16 @@ def test_a_body_that_was_passed_on_is_noted_whole(tmp_path: Path) -> None:
     assert [event.effect for _, event in found.find_events(Effect)] == ["POST /x"]
 
 
+def test_an_upload_that_goes_wrong_is_answered_in_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with both_ends(tmp_path, "", length="Transfer-Encoding: chunked\r\n") as (program, line):
+        read(line, b"first\r\n")
+        program.sendall(b"zz\r\n")
+        said = read(program, b"}")
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert said.endswith(b'{"error": "this is no HTTP/1.1: Invalid character in chunk size"}')
+    assert caplog.text == ""
+
+
 def test_an_upload_that_breaks_off_breaks_off_at_its_service_too(tmp_path: Path) -> None:
     with both_ends(tmp_path, "", length="Content-Length: 9\r\n") as (program, line):
         read(line, b"first")

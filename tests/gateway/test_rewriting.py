@@ -37,9 +37,13 @@ def rewriting(name: str, own: str = "") -> AddressRewriter:
     ],
 )
 def test_an_address(route: str, said: str, led: str) -> None:
-    fields = [("Location", said), ("Content-Location", said), ("X-Location", said), ("refresh", f"5; URL='{said}'")]
+    fields = [
+        ("Location", said), ("Content-Location", said), ("X-Location", said), ("refresh", f"5; URL='{said}'"),
+        ("Refresh", "5"),
+    ]  # fmt: skip
     assert rewriting(route).rewrite_headers(fields) == [
-        ("Location", led), ("Content-Location", led), ("X-Location", said), ("refresh", f"5; URL='{led}'")
+        ("Location", led), ("Content-Location", led), ("X-Location", said), ("refresh", f"5; URL='{led}'"),
+        ("Refresh", "5"),
     ]  # fmt: skip
 
 

@@ -27,12 +27,12 @@ def service(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     return parts if measured else iter(parts)
 
 
-def taken(address: str, path: str) -> tuple[list[tuple[float, bytes]], float]:
+def taken(address: str, path: str, version: str = "1.1") -> tuple[list[tuple[float, bytes]], float]:
     """The pieces that a client takes, with the seconds since its request, and the moment of the end."""
     host, _, port = address.removeprefix("http://").partition(":")
     began_s, pieces = monotonic(), []
     with socket.create_connection((host, int(port)), timeout=20) as line:
-        line.sendall(f"GET /s{path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
+        line.sendall(f"GET /s{path} HTTP/{version}\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
         while piece := line.recv(65536):
             pieces.append((monotonic() - began_s, piece))
     return pieces, monotonic() - began_s
@@ -84,6 +84,14 @@ def test_exactly_so_many_bytes_come_and_then_the_end(fault: str, delay_s: float,
     assert ended_s >= delay_s
     (_, _), (_, last) = history(tmp_path).find_events(CallFinished)
     assert (last.bytes, last.ok, last.error) == (200, False, "closed")
+
+
+def test_where_no_length_tells_of_the_end_the_end_is_late_too(tmp_path: Path) -> None:
+    late = {"fault": "slow_close", "target": "s", "delay_s": 0.3, "bytes": 10**6}
+    with on_loopback(service) as url, standing(tmp_path, [f"s={url}"], late) as there:
+        pieces, ended_s = taken(there.address, "/events", "1.0")
+    assert b"".join(piece for _, piece in pieces).endswith(TEXT + b"\n\n")
+    assert pieces[-1][0] + 0.25 <= ended_s
 
 
 def test_the_log_has_as_much_of_the_body_as_came(tmp_path: Path) -> None:

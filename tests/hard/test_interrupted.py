@@ -17,16 +17,15 @@ EASY = ("What is 17 times 24?", "What is the weather in Oslo?") * 20
 SLOW = ("TOXIC_PROB=1", "TOXICS=latency", "LATENCY_MS=400", "JITTER_MS=0", "ERROR_PROB=0")
 REFUSING = ("TOXIC_PROB=1", "TOXICS=refused", "ERROR_PROB=0", "TOOL_LIMIT=5")
 BEFORE = {
-    "a part starts": ("tools.out", "", ("lab", "model", "tools", "manager", "toxiproxy")),
+    "a part starts": ("tools.out", "", ("tools",)),
     "the manager starts": ("manager.out", "ready", ()),
     "the agent starts": ("said.txt", "the lab is up", ("agent",)),
 }
 """The word that tells of the moment, and the part that is then in the middle of its imports."""
 WITHIN = {
     "a model call": ("info.log", '"kind": "call_started", "target": "model"', SLOW, 1),
-    "a tool call on an armed lane": ("manager.log", '"kind": "fault_armed", "target": "c', SLOW, 1),
     "a retry": ("info.log", '"kind": "retry"', REFUSING, 1),
-    "a lane, twice in quick succession": ("manager.log", '"kind": "fault_armed"', SLOW, 2),
+    "a tool call on an armed lane, twice": ("manager.log", '"kind": "fault_armed", "target": "c', SLOW, 2),
 }  # fmt: skip
 
 

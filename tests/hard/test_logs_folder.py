@@ -43,9 +43,12 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts
+from chaoslab.reports.charts.success_rate import success_rate
+from chaoslab.reports.charts.throughput import throughput
 from chaoslab.seams.http.tags import TrialState
 from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import LabDown
+from tests import warm
 from tests.cli_parts import command, environment, prompts
 from tests.disk_parts import NOW, Rest, free_base, limit, read_only, rest_of_the_lab, small_disk
 from tests.event_parts import prompt_finished
@@ -139,8 +142,9 @@ def writer(folder: Path, how: str, *numbers: int) -> Iterator[subprocess.Popen[s
 
     `numbers`: how wide they are, and how many bytes the file may hold.
     """
+    python = sys.executable if how == "killed" else warm.python()  # a warm start does not end by this signal
     with subprocess.Popen(
-        (sys.executable, "-c", WRITER, str(folder), how, *map(str, numbers)), stdout=subprocess.PIPE, text=True
+        (python, "-c", WRITER, str(folder), how, *map(str, numbers)), stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             yield process
@@ -376,7 +380,7 @@ def test_a_manager_whose_log_was_deleted_arms_nothing(tmp_path: Path) -> None:
 
 def test_a_run_whose_disk_is_full_ends_and_what_it_logged_is_there(tmp_path: Path, rest: Rest) -> None:
     run = rest.run()
-    with small_disk(run.folder, kib=128):
+    with small_disk(run.folder, kib=96):
         with rest.working(tmp_path / "state.db", run=run) as work:
             code, words = work.ended()
         assert code == 3
@@ -478,8 +482,10 @@ def told(folder: Path) -> Path:
 
 
 def test_pictures_that_do_not_fit_leave_the_earlier_ones_whole(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    drawn = [("success_rate", success_rate), ("throughput", throughput)]
+    monkeypatch.setattr(charts, "_iterate_chart_functions", lambda: drawn)
     folder, out = told(tmp_path), tmp_path / "charts"
     out.mkdir()
     with small_disk(out, kib=1024):
@@ -502,7 +508,7 @@ def test_figures_that_cannot_be_printed_are_said_in_one_line(tmp_path: Path) -> 
     folder = told(tmp_path)
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            command("summary", str(folder)),
+            command("summary", str(folder), python=warm.python()),
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -513,6 +519,7 @@ def test_figures_that_cannot_be_printed_are_said_in_one_line(tmp_path: Path) -> 
     assert ended.stderr == "what this command prints cannot be written (No space left on device): make room\n"
 
 
+@pytest.mark.usefixtures("two_charts")
 def test_a_lab_whose_pictures_do_not_fit_has_its_figures_all_the_same(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

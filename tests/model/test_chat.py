@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.model._chat import answer_conversation
-from tests.model.seven_tools import DICE, MONEY, SYSTEM, TOOLS, WORD, reply_of, talk
+from tests.model.seven_tools import DICE, MONEY, STRING, SYSTEM, TOOLS, WORD, reply_of, talk, tool
 
 Calls = list[tuple[str, dict[str, Any]]]
 
@@ -262,6 +262,18 @@ def test_the_model_does_what_was_asked(prompt: str, calls: Calls, facts: list[st
 )
 def test_a_tool_never_seen_before_is_used_by_its_words(prompt: str, call: tuple[str, dict[str, Any]]) -> None:
     assert talk(prompt, [*TOOLS, DICE, MONEY, WORD]).calls == [call]
+
+
+@pytest.mark.parametrize(
+    "offered",
+    [
+        tool("current_weather", "The weather in a city.", {"city": STRING, "key": STRING}, "city", "key"),
+        tool("back_up", "Copies files to a disk, whatever the weather.", {"city": STRING}),
+    ],
+)
+def test_a_tool_that_cannot_do_it_is_not_called(offered: dict[str, Any]) -> None:
+    done = talk("What's the weather in Oslo?", [offered])
+    assert (done.calls, "I have no tool for that" in done.answer) == ([], True)
 
 
 def test_the_result_of_an_unknown_tool_can_be_handed_on() -> None:

@@ -115,6 +115,7 @@ SCHEMAS: list[Any] = [
     {"allOf": [{"type": "object", "properties": {"a": {"type": "string", "maxLength": 2}}, "required": ["a"]},
                {"properties": {"b": {"type": ["null", "string"], "minLength": 4}}, "required": ["b"]}]},
     {"type": "array", "items": {"type": "string"}}, {"type": "string", "minLength": 200}, {"type": "null"},
+    {"type": "object", "required": ["any"]},
 ]  # fmt: skip
 FORMS: list[tuple[str, Any]] = [
     (CHAT, lambda schema: {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}),
@@ -221,8 +222,15 @@ UNOBEYED: list[tuple[str, dict[str, Any], str]] = [
      "'additionalProperties' is required to be supplied and to be false"),
     (CHAT, {"response_format": {"type": "json_schema", "json_schema": {
         "strict": True, "name": "x", "schema": {**STRICT, "additionalProperties": False}}}}, "Missing 'a'"),
+    (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"strict": True, "name": "x", "schema": {
+        "type": "object", "required": ["a"], "additionalProperties": False,
+        "properties": {"a": {"items": {"anyOf": [{"type": "null"}, STRICT]}}}}}}},
+     "In context=('properties', 'a', 'items', 'anyOf')"),
     (CHAT, FORMS[0][1]({"type": "object", "properties": {"a": {"type": "string", "pattern": "^q{7}z$"}},
                         "required": ["a"]}), "'pattern' is not permitted"),
+    (CHAT, FORMS[0][1]({"anyOf": [{"type": "string", "pattern": "^q{7}z$"}]}), "'pattern' is not permitted"),
+    (CHAT, FORMS[0][1]({"$ref": "#/$defs/none"}), "'$ref' is not permitted"),
+    (CHAT, {"stop": 7}, "Invalid type for 'stop'"),
     (GROQ, {"n": 2}, "'n' : number must be at most 1"),
     (RESPONSES, {"max_output_tokens": 10}, "Expected a value >= 16, but got 10"),
     (RESPONSES, {"background": True}, "Unsupported parameter: 'background'"),
@@ -230,6 +238,7 @@ UNOBEYED: list[tuple[str, dict[str, Any], str]] = [
     (MESSAGES, {"tool_choice": {"type": "tool", "name": "pay"}}, "Tool 'pay' not found"),
     (MESSAGES, {"tool_choice": {"type": "any"}, "thinking": {"type": "enabled", "budget_tokens": 1024}},
      "Thinking may not be enabled when tool_choice forces tool use."),
+    (GEMINI, {"generationConfig": {"stopSequences": 7}}, "stopSequences: value must be an array of strings"),
     (GEMINI, {"generationConfig": {"candidateCount": 2}}, "Multiple candidates is not enabled"),
     (GEMINI, {"generationConfig": {"responseMimeType": "text/x.enum"}}, "mime type"),
     (GEMINI, {"generationConfig": {"maxOutputTokens": 0}}, "max_output_tokens must be positive"),

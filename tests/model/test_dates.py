@@ -21,6 +21,7 @@ NOW = datetime(2026, 6, 1, 9)
         ("on the 3rd of July 2027", date(2027, 7, 3)),
         ("January 2", date(2027, 1, 2)),
         ("in two weeks", date(2026, 6, 15)),
+        ("this weekend", date(2026, 6, 6)),
         ("2026-12-24", date(2026, 12, 24)),
         ("February 31", None),
         ("someday", None),
@@ -40,6 +41,9 @@ def test_a_day_in_words_is_a_date(text: str, day: date | None) -> None:
         ("from 10 to 11:30", time(10), time(11, 30)),
         ("from 2 to 3:30pm", time(14), time(15, 30)),
         ("between 11 and 1", time(11), time(13)),
+        ("from 10 to 8", time(10), time(20)),
+        ("from 10pm to 1am", time(22), time(1)),
+        ("from 9 to 10 pm", time(21), time(22)),
         ("at noon", time(12), None),
         ("at 12am", time(0), None),
         ("at 99", None, None),
@@ -68,5 +72,5 @@ def test_a_week_has_bounds() -> None:
 
 def test_the_day_comes_from_the_system_prompt_alone() -> None:
     assert parse_today_line("Be kind.\nToday is Monday 2026-06-01, 09:00 UTC.") == NOW
-    assert parse_today_line("Be kind.") is None
+    assert parse_today_line("Be kind.") is parse_today_line("Today is 2026-13-41.") is None
     assert parse_days_and_times("tomorrow", None).day is None

@@ -164,6 +164,11 @@ def test_chatgroq_binds_tools_and_awaits(url: str) -> None:
         ({"model": "m", "messages": [{"role": "tool", "content": "x"}]}, "tool_call_id"),
         ({"model": "m", "messages": ["x"]}, "must be an object"),
         ({"model": "m", "messages": ASK, "tools": [{"type": "function"}]}, "'tools'"),
+        ({"model": "m", "messages": [{**ASK[0], "tool_calls": [7]}]}, "an array of function calls"),
+        (
+            {"model": "m", "messages": [*ASK, {"role": "assistant", "tool_calls": [{"function": {"arguments": 7}}]}]},
+            "cannot be read",
+        ),
         ([1], "JSON object"),
     ],
 )

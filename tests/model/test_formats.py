@@ -174,6 +174,11 @@ ODD: list[tuple[str, Any, str]] = [
     (GEMINI, {}, "contents is not specified"),
     (GEMINI, {"contents": "hi"}, "contents: value must be an array of objects"),
     (GEMINI, {"contents": [{"parts": [{"functionCall": 7}]}], "toolConfig": {"functionCallingConfig": 7}}, "cannot be"),
+    (
+        CHAT,
+        b'{"model": "m", "messages": [{"role": "user", "content": "Order \\ud800"}]}',
+        "text that UTF-8 cannot encode",
+    ),
     *((path, b"{", "could not parse") for path in HELLO),
     *((path, [1], "must be a JSON object") for path in HELLO),
 ]

@@ -96,6 +96,7 @@ BROKEN: dict[str, list[tuple[str, str, list[Any]]]] = {
     "Anthropic messages": [
         ("orphan", MESSAGES, [turn("user", result())]),
         ("no result", MESSAGES, [USER, turn("assistant", use()), USER]),
+        ("no result", MESSAGES, [USER, turn("assistant", use())]),
         ("no result", MESSAGES, [USER, turn("assistant", use()), turn("user", TEXT, result())]),
         ("second result", MESSAGES, [USER, turn("assistant", use()), turn("user", result(), result())]),
         ("second call", MESSAGES, [USER, turn("assistant", use(), use()), turn("user", result())]),
@@ -113,6 +114,7 @@ BROKEN: dict[str, list[tuple[str, str, list[Any]]]] = {
         ("orphan", GEMINI, [parts("user", "hi"), parts("user", FR)]),
         ("early call", GEMINI, [parts("user", "hi"), parts("model", "x"), parts("model", FC), parts("user", FR)]),
         ("no result", GEMINI, [parts("user", "hi"), parts("model", FC, FC), parts("user", FR)]),
+        ("no result", GEMINI, [parts("user", "hi"), parts("model", FC)]),
         ("no parts", GEMINI, [parts("user", "hi"), parts("model"), parts("user", "hi")]),
         ("no parts at Vertex", VERTEX, [parts("user", "hi"), parts("model"), parts("user", "hi")]),
         ("empty text at Vertex", VERTEX, [parts("user", "hi"), parts("model", ""), parts("user", "hi")]),

@@ -1,6 +1,8 @@
 """The formats of Bedrock and Mistral, by the providers' SDKs where they are installed."""
 
+import base64
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,7 +50,10 @@ def test_bedrock_answers_whole_and_in_frames_whose_checksums_hold() -> None:
     assert (b"".join(frames), cutter.rest) == (reply.data, b"")
     assert all(crc32(frame[:-4]) == int.from_bytes(frame[-4:], "big") for frame in frames)
     assert json.loads(get_frame_payload(frames[-2])) == {"stopReason": "tool_use"}
-    heard = next(each for each in FORMATS if each.name == "Bedrock converse").read_streamed_reply(reply.data)
+    format_ = next(each for each in FORMATS if each.name == "Bedrock converse")
+    assert [format_.dialog.answers.is_last_event(frame) for frame in frames[-3:]] == [False, True, False]
+    assert format_.dialog.answers.extract_stream_content(frames) is None
+    heard = format_.read_streamed_reply(reply.data)
     assert (heard.rendered_content, heard.reason) == ('I look. calls refund({"order": 17})', "tool_use")
     assert heard.tokens_in == said["usage"]["inputTokens"]
 
@@ -80,6 +85,14 @@ def test_mistrals_stream_has_whole_calls_and_a_fault_leaves_them_whole() -> None
     format_ = find_format_at_host("api.mistral.ai", "/v1/chat/completions")
     assert format_ is not None
     assert format_.read_streamed_reply(reply.data).rendered_content == 'I look. calls refund({"order": 17})'
+
+
+def test_mistrals_any_demands_a_call() -> None:
+    model = lab.offline_model()
+    model.begin_trial("api.mistral.ai", "p1", lambda _: None)
+    hello = {**MISTRAL, "messages": [{"role": "user", "content": "Hello"}]}
+    found = [ask("/v1/chat/completions", {**hello, **more}, model).json for more in ({}, {"tool_choice": "any"})]
+    assert ["tool_calls" in each["choices"][0]["message"] for each in found] == [False, True]
 
 
 def test_each_of_several_choices_is_read_whole_and_streamed() -> None:
@@ -114,6 +127,8 @@ def test_embeddings_of_like_texts_are_near() -> None:
     near, far = (sum(a * b for a, b in zip(vectors[0], other, strict=True)) for other in vectors[1:])
     assert (len(vectors[0]), near > 0.5 > far) == (1536, True)
     assert ask("/v1/embeddings", {"model": "m"}).status_code == 400
+    packed = ask("/v1/embeddings", {"model": "m", "input": "a b", "dimensions": 2, "encoding_format": "base64"})
+    assert struct.unpack("<2f", base64.b64decode(packed.get_json()["data"][0]["embedding"])) == (1.0, 0.0)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from chaoslab.model._chat import answer_conversation
-from tests.model.seven_tools import reply_of, talk
+from tests.model.seven_tools import DICE, TOOLS, reply_of, talk
 
 Calls = list[tuple[str, dict[str, Any]]]
 
@@ -123,6 +123,50 @@ WORDED: list[tuple[str, Calls]] = [
     ("Give me the ratings: compare Alien and Heat", [movie("Alien"), movie("Heat")]),
     ("What time is it?", []),
     ("How many days until Friday?", []),
+    ("Say hello to Ana", [sent("Ana", "Hello")]),
+    ("Ask Bob if he wants tea", [sent("Bob", "Do you want tea?")]),
+    ("Send translate to Ana", []),
+    ("What is 2+2? Send Ana a message", [summed("2+2"), sent("Ana", "2+2 = 4")]),
+    ("Search for llamas and send the plot to Ana",
+     [("search_web", {"query": "llamas"}), sent("Ana", "All about llamas: What there is on llamas.")]),
+    ("Show messages from everyone", [("read_messages", {})]),
+    ("Cancel my lunch with Ana; what did she write?",
+     [("list_events", {"query": "lunch with Ana"}), READ_ANA, ("delete_event", {"event_id": "e2"})]),
+    ("When is my dentist appointment? Cancel it.",
+     [("list_events", {"query": "dentist"}), ("list_events", {"query": "Dentist"}),
+      ("delete_event", {"event_id": "e1"})]),
+    ("Cancel 'Team meeting'", [("list_events", {"query": "Team meeting"}), ("delete_event", {"event_id": "e3"})]),
+    ("Cancel my next meeting",
+     [("list_events", {"start": "2026-06-01T09:00:00"}), ("delete_event", {"event_id": "e1"})]),
+    ("Cancel the Monday at the dentist at 10", [("list_events", {
+        "start": "2026-06-08T00:00:00", "end": "2026-06-09T00:00:00", "query": "dentist"})]),
+    ("What's on my calendar tomorrow at 9 in the morning?",
+     [("list_events", {"start": "2026-06-02T00:00:00", "end": "2026-06-02T12:00:00"})]),
+    ("Book a party tomorrow from 10pm to 1am",
+     [("create_event", {"title": "Party", "start": "2026-06-02T22:00:00", "end": "2026-06-03T01:00:00"})]),
+    ("Schedule the on tomorrow at noon", [made("Event", "02T12:00", "02T13:00")]),
+    ("Schedule lunch tomorrow at noon and add it to my calendar", [made("Lunch", "02T12:00", "02T13:00")]),
+    ("Move the dentist to Friday from 10 to 11",
+     [("list_events", {"query": "dentist"}), made("Dentist", "05T10:00", "05T11:00"),
+      ("delete_event", {"event_id": "e1"})]),
+    ("Which film is better, 'Alien' or 'Heat'?", [movie("Alien"), movie("Heat")]),
+    ("When was Zardoz released?", [movie("Zardoz"), ("search_web", {"query": "When was Zardoz released"})]),
+    ("Translate the weather in Oslo to French",
+     [weather("Oslo"), ("translate", {"text": "In Oslo it is 12.4 °C with light rain.", "target": "fr"})]),
+    ("What's the weather in Oslo in French?",
+     [weather("Oslo"), ("translate", {"text": "In Oslo it is 12.4 °C with light rain.", "target": "fr"})]),
+    ("Cancel it", []),
+    ("Tell Ana when", [sent("Ana", "When")]),
+    ("What is 2+2? Is it hot?", [summed("2+2"), ("search_web", {"query": "Is it hot"})]),
+    ("How many miles are in 3 kg?", [("search_web", {"query": "How many miles are in 3 kg"})]),
+    ("Search for llamas. Show me the top ones", [("search_web", {"query": "llamas"})]),
+    ('Search for "?"', []),
+    ("What is 2+2? What is 3+3? Add them.", [summed("2+2"), summed("3+3"), summed("4 + 42")]),
+    ("What is 2+2? What is 3+3 plus the result?", [summed("2+2"), summed("3+3 + 4")]),
+    ("Read the messages from Zoe; if so; tell Ana 'hi'", [READ_ZOE]),
+    ("If it rains in Rome, tell Ana 'wet'. Otherwise tell her 'dry'.", [weather("Rome"), sent("Ana", "dry")]),
+    ("Read the messages from Ana, then delete the dentist appointment if the temperature in Oslo is above 20",
+     [READ_ANA, weather("Oslo")]),
 ]  # fmt: skip
 
 
@@ -143,10 +187,61 @@ def test_the_wording_of_a_stranger_is_understood(prompt: str, calls: Calls) -> N
         ("What will the weather be in Oslo tomorrow?", "I have no forecast"),
         ("Is Alien rated higher than Heat?", "Alien is rated higher."),
         ("Schedule standup every day at 9", "could not"),
+        ("If it rains, tell Ana 'wet'.", "I cannot tell whether it rains, so I did nothing about it."),
+        ("Check the weather in Oslo; if not", "no tool for “if not”"),
+        ("Who wrote Faust? What's the weather there?", "I do not know which city you mean"),
+        ("Is it warmer in Lima or in Quito?", "It is equally warm in all of them."),
+        ("What is my next meeting?", "There is one event: Dentist"),
+        ("Delete my calendar", "you did not say which event"),
+        ("Move the yoga class to Friday at 10", "I found no event matching “yoga class”"),
+        ("Move the dentist appointment to Ana", "I do not know to when"),
+        ("Which film is better, Alien or Zardoz?", "one of them was not found"),
+        ("Which film is better, 'Heat' or 'heat'?", "In that they are equal."),
+        ("Translate it to French", "there is no text to translate"),
+        ("Tell Ana", "you did not say what to tell Ana"),
+        ("Send translate to Ana", "I have no tool for “Send translate to Ana”"),
+        ('Search for "?"', "I have no tool for “Search for ?”"),
+        ("Cancel it", "I have no tool for “Cancel it”"),
+        ("Read the messages from Zoe and double it", "there is no number to reckon with"),
     ],
 )
 def test_the_answer_says_what_was_asked(prompt: str, said: str) -> None:
     assert said in talk(prompt).answer
+
+
+WIND = {"wind": {"speed": 3}, "main": {"temp": 9, "pressure": 990}, "weather": "rain"}
+ODD_REPLIES: list[tuple[str, dict[str, Any], str]] = [
+    ("How are the wind and pressure in Bergen?", {"current_weather": WIND},
+     "In Bergen it is 9 °C with rain; the wind blows at 3 m/s; the pressure is 990 hPa."),
+    ("What is the weather in Oslo in Fahrenheit?", {"current_weather": [12]}, "The weather in Oslo: [12]"),
+    ("What's the weather in Oslo?", {"current_weather": ""}, "directly (the tool answered nothing), but"),
+    ("What's the weather in Oslo?", {"current_weather": "Error: no such {city}"}, "directly (no such {city}), but"),
+    ("If it rains in Atlantis, tell Ana 'wet'.", {"search_web": "Error: down"},
+     "I do not know whether it rains in Atlantis"),
+    ("Search for the capital of Norway and tell me the weather there",
+     {"search_web": ["Norway: The capital is Oslo"]}, "In Oslo it is 12.4 °C with light rain."),
+    ("Find the movie Heat", {"search_movies": ["Heat", "Heat 2"]}, "I found these movies: Heat; Heat 2."),
+    ("Find the movie Heat", {"search_movies": "Error: down"}, "directly (down), but a web search says"),
+    ("Translate 'good night' to French", {"translate": "bonne nuit"}, "“good night” in French is “bonne nuit”."),
+    ("Convert 100 km to miles", {"calculate": "many"}, "100 * 1000 / 1609.344 = many."),
+    ("What is 2+2?", {"calculate": {"result": 4, "text": "four"}}, "2+2 = 4."),
+    ("Book lunch tomorrow at noon", {"create_event": "done"}, "I added “done” to the calendar."),
+    ("Book lunch tomorrow at noon", {"create_event": {"title": "Lunch", "start": "2026-06-02T12:00"}},
+     "I added “Lunch” on Tuesday 2026-06-02, 12:00."),
+    ("Cancel the dentist at 10", {"list_events": [{"title": "Dentist", "start": "soon"}]}, "I found no event matching"),
+    ("Move the dentist to Friday at 10", {"delete_event": "Error: locked"},
+     "“Dentist” is now also at the new time, but the old one could not be deleted: locked."),
+    ("Roll a die with six sides", {"roll_dice": {"rolled": {"by": "me"}, "each": [4, 2]}},
+     "Roll dice: rolled: by me, each: 4; 2."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "odd", "said"), ODD_REPLIES)
+def test_a_reply_of_another_form_is_told_as_it_is(prompt: str, odd: dict[str, Any], said: str) -> None:
+    def replies(name: str, arguments: Mapping[str, Any], _: int) -> Any:
+        return odd[name] if name in odd else reply_of(name, arguments)
+
+    assert said in talk(prompt, [*TOOLS, DICE], replies).answer
 
 
 def nothing(name: str, arguments: Mapping[str, Any], _: int) -> Any:
@@ -189,8 +284,9 @@ def test_the_web_is_no_help_when_it_speaks_of_something_else() -> None:
     assert done.answer == "I could not get the weather in Oslo: weather answered 503: down."
 
 
-def test_without_its_request_the_model_still_tells_what_it_did() -> None:
-    call = {"id": "1", "function": {"name": "send_message", "arguments": '{"to": "Ana"}'}}
+@pytest.mark.parametrize("arguments", ['{"to": "Ana"}', "{"])
+def test_without_its_request_the_model_still_tells_what_it_did(arguments: str) -> None:
+    call = {"id": "1", "function": {"name": "send_message", "arguments": arguments}}
     told = answer_conversation(
         [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "{}"}]
     )

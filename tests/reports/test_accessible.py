@@ -1,4 +1,4 @@
-"""Every page of ours under axe, in a real browser: at the widths of a phone and a desk, in light and in dark."""
+"""The page of a run under axe, in a real browser: at the widths of a phone and a desk, in light and in dark."""
 
 import re
 from importlib.resources import files
@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-import chaoslab as lab
 from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats.html import FILE
-from chaoslab.reports.index import write_index
 from tests.reports import hostile_run
 from tests.reports.browser import browse
 
-PAGES = (FILE, "index.html")
 SIZES = {"phone": (390, 900), "desk": (1280, 900)}
 SCHEMES = {"light": (), "dark": ("--force-dark-mode",)}
 DRIVER = """<!doctype html><meta charset="utf-8"><body>
@@ -40,25 +37,6 @@ onload = async () => {{
 </script>"""
 
 
-def price(*, item: str) -> int:
-    return len(item)
-
-
-def hasty(_prompt: str) -> str:
-    try:
-        return f"It costs {price(item='pen')}."
-    except Exception:  # noqa: BLE001
-        return "It costs <b>99</b>."
-
-
-def trend(folder: Path) -> str:
-    """The page over two runs of one agent."""
-    for seed in (1, 2):
-        fault = lab.inject("server_error", "price", chance=0.5, calls=[1])
-        list(lab.run_many(hasty, "The price?", trials=8, reads=[price], faults=[fault], logs=folder, seed=seed))
-    return write_index(folder).read_text(encoding="utf-8")
-
-
 def audited(text: str, axe: str) -> str:
     """The page with axe in it. Its own policy would forbid this script."""
     open_to_axe, count = re.subn(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
@@ -69,19 +47,19 @@ def audited(text: str, axe: str) -> str:
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page that holds each page of ours in each size, and audits all of them."""
+    """A page that holds the report in each size, and one with mistakes, and audits all of them."""
     folder = tmp_path_factory.mktemp("accessible")
     hostile = Contents.from_source(History.read(hostile_run.write(folder / "hostile", trials=3)), where="logs/run")
-    made = (formats.render_files(formats.HTML, hostile)[FILE], trend(folder / "logs"))
+    page = formats.render_files(formats.HTML, hostile)[FILE]
+    bad = page.replace("<h1", '<img src="data:,"><p style="color: #ccc">pale</p><h1', 1)
     axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     axe = axe.replace("</script>", "<\\/script>")
     frames = "\n".join(
         f'<iframe id="{size} {name}" title="{size} {name}" src="{name}" width="{width}" height="{height}"></iframe>'
-        for name in (*PAGES, "bad.html")
+        for name in (FILE, "bad.html")
         for size, (width, height) in SIZES.items()
     )
-    pages = {name: audited(text, axe) for name, text in zip(PAGES, made, strict=True)}
-    pages["bad.html"] = audited(made[1].replace("<h1", '<img src="data:,"><p style="color: #ccc">pale</p><h1', 1), axe)
+    pages = {FILE: audited(page, axe), "bad.html": audited(bad, axe)}
     formats.write_files({**pages, "driver.html": DRIVER.format(frames=frames)}, folder / "pages")
     return folder / "pages" / "driver.html"
 
@@ -94,9 +72,8 @@ def audit(request: pytest.FixtureRequest, driver: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(name: str, size: str, audit: dict[str, Any]) -> None:
-    found = audit[f"{size} {name}"]
+def test_axe_finds_nothing(size: str, audit: dict[str, Any]) -> None:
+    found = audit[f"{size} {FILE}"]
     assert {"color-contrast", "document-title", "html-has-lang", "region"} <= set(found["passed"])
     assert found["violated"] == []
 

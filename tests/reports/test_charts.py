@@ -30,14 +30,15 @@ from chaoslab.core.events import (
     Effect,
     Event,
     FaultWitnessed,
+    LabDisturbed,
     PromptStarted,
 )
 from chaoslab.record.history import History
 from chaoslab.reports import charts
 from chaoslab.reports.charts import _palette as palette
-from chaoslab.reports.charts import draw_charts, draw_multi_run_charts, main
+from chaoslab.reports.charts import _style, draw_charts, draw_multi_run_charts, main
 from chaoslab.reports.charts._palette import FAULTS, LONE, OUTCOMES
-from chaoslab.reports.charts._style import POINTS, read_blank_reason
+from chaoslab.reports.charts._style import read_blank_reason
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.fault_matrix import fault_matrix
 from chaoslab.reports.charts.mttr import mttr
@@ -46,7 +47,6 @@ from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.frames import Frames, JoinedRunFrames
 from chaoslab.reports.places import explain_no_runs
-from tests import warm
 from tests.cli_parts import Typed, execute
 from tests.event_parts import call_at, fault_at, prompt_finished
 from tests.event_parts import story as told
@@ -248,6 +248,13 @@ def test_an_error_is_named_by_target_and_status_and_never_in_a_services_words() 
     assert "1 failed attempts with a witnessed fault, 7 that nobody injected" in said(figure)
 
 
+def test_a_disturbance_of_the_lab_lies_behind_the_attempts() -> None:
+    disturbed = LabDisturbed(what="search", since="2026-06-01T09:00:01Z", lasted_s=2.0, lanes=[], epoch=1)
+    figure = network_latency(Frames(told(PromptStarted(prompt_index=1, prompt="?"), call("search", 1), disturbed)))
+    assert "the lab was disturbed (1)" in said(figure)
+    assert "hit. search since 09:00:01." in said(figure)
+
+
 def test_faults_without_a_colour_of_their_own_can_be_told_apart_and_look_alike_in_all_charts() -> None:
     names = ["auth_error", "not_found", "dns_failure", "flapping", "rate_limit", "server_error"]
     events: list[Event] = [PromptStarted(prompt_index=1, prompt="?")]
@@ -375,12 +382,13 @@ def test_a_recovery_that_did_harm_is_drawn_as_harm() -> None:
     assert [color_of(c) for c in drawn] == [OUTCOMES["harm"].color.lower()]
 
 
-def test_of_a_huge_run_not_every_point_is_drawn_and_that_is_said() -> None:
-    run = Frames(told(*(call("search", n, ok=True, duration_s=0.01 + n / 1e6) for n in range(9 * POINTS))))
+def test_of_a_huge_run_not_every_point_is_drawn_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_style, "POINTS", 200)
+    run = Frames(told(*(call("search", n, ok=True, duration_s=0.01 + n / 1e6) for n in range(9 * 200))))
     for figure in (network_latency(run), tool_latency(run)):
         (points,) = figure.axes[0].collections
-        assert len(np.asarray(points.get_offsets())) == POINTS
-        assert "no fault (18,000, every 9th drawn)" in said(figure)
+        assert len(np.asarray(points.get_offsets())) == 200
+        assert "no fault (1,800, every 9th drawn)" in said(figure)
         check_legible(figure)
 
 
@@ -501,7 +509,7 @@ def test_a_run_whose_folder_takes_no_pictures_is_one_line(monkeypatch: pytest.Mo
 
 
 def test_a_backend_that_matplotlib_does_not_know_is_not_needed(tmp_path: Path) -> None:
-    history(tmp_path / "logs" / "run", prompts=1)
+    history(tmp_path / "logs" / "run", prompts=1, chance=0.0)
     script = Path(__file__).parents[2] / "charts.py"
     done = execute(
         [sys.executable, "-X", "importtime", script, "run"], cwd=tmp_path, env={**os.environ, "MPLBACKEND": "nonsense"}
@@ -533,7 +541,7 @@ def test_runs_that_do_not_state_their_toxic_prob_are_not_compared(
 
 def test_without_logs_the_script_says_what_to_do(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "charts.py"
-    done = subprocess.run([warm.python(), script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", explain_no_runs(Path("logs")) + "\n")
 
 

@@ -9,7 +9,7 @@ from tests.reports.fake_run import FakeRun
 
 COMMANDS = {
     "show": ["show"], "summary": ["summary"], "report": ["report"], "page": ["report", "--format", "html"],
-    "replay": ["replay"], "charts": ["charts"], "follow": ["follow"],
+    "replay": ["replay"], "charts": ["charts"],
 }  # fmt: skip
 NONE_YET = "no logs yet in logs/: run make lab or chaoslab test first, or lab.run with logs='logs'"
 NO_RUN = "the logs of '{}' tell of no run"
@@ -25,8 +25,7 @@ CASES = {
 
 
 @pytest.fixture
-def here(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("chaoslab.record.follow.SILENCE_S", 0.0)
+def here(here: Path) -> Path:
     for name, text in {"empty": b"", "binary": bytes(range(256)) * 9, "text": b"hello\n"}.items():
         (here / name).mkdir()
         (here / name / "info.log").write_bytes(text)

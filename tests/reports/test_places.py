@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.core.events import PromptAttempt, RunStarted
 from chaoslab.record.log import Log
@@ -161,6 +162,11 @@ def test_a_name_that_is_none_or_several_gets_one_line(name: str, line: str) -> N
         assert error.value.args[0].startswith(line.partition(":")[0])
     else:
         assert error.value.args == (line,)
+
+
+def test_only_a_run_s_own_name_may_be_a_pattern() -> None:
+    with pytest.raises(LookupError, match=r"'l\?gs/2026\*': only the run's own name may be a pattern, as in logs/2026"):
+        lab.load("l?gs/2026*")
 
 
 def test_many_candidates_are_counted(tmp_path: Path) -> None:

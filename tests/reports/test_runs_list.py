@@ -1,7 +1,6 @@
 """The runs of a folder are listed newest first, each with what it came to, also those that cannot be read."""
 
 import json
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -18,9 +17,9 @@ from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports import runs
 from chaoslab.reports.page import format_rate
 from chaoslab.reports.trials import format_outcome_counts
-from tests.cli_parts import Typed
 from tests.event_parts import run_started
 from tests.reports.fake_run import FakeRun
+from tests.sure import sure
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
     assert faults > 1
     judged = judge_all_trials(history).values()
     prompts = {record.trial: event.prompt for record, event in history.find_events(PromptStarted)}
-    well = format_rate(compute_flag_rate((str(v.outcome) in ENDED_WELL for v in judged), prompts.values()))
+    well = format_rate(sure(compute_flag_rate((str(v.outcome) in ENDED_WELL for v in judged), prompts.values())))
     assert said[0] == f"  chaoslab-offline · {well} ended well · harm in {sum(bool(v.harm) for v in judged)}"
     assert " ".join(" ".join(said[1:]).split()) == f"7 trials: {outcomes}; {faults} faults witnessed"
     assert entry(text, "20261121-090000") == [
@@ -122,24 +121,6 @@ def test_of_a_large_run_only_the_beginning_is_read(logs: Path, monkeypatch: pyte
     ]
     (plain,) = (each.to_dict() for each in runs.list_runs(logs) if each.folder.name == "20261122-090000")
     assert (plain["outcomes"], plain["harmed"], plain["standings"]) == (None, None, None)
-
-
-def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
-    logs: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
-) -> None:
-    (logs / "20261122-090000" / "report.html").write_text("<!doctype html>")
-    monkeypatch.chdir(logs.parent)
-    assert typed.out("report", "--index") == "logs/index.html\n"
-    text = (logs / "index.html").read_text(encoding="utf-8")
-    (section,) = (part for part in text.split("<section") if ">chaoslab-offline</h2>" in part)
-    assert section.count("<circle") == 2, "a point for each of its two runs"
-    assert section.count(">2026-11-20</text>") == 1, "runs of one day are told by the time"
-    assert '<a href="20261122-090000/report.html">20261122-090000</a>' in section
-    assert '<th scope="row">20261120-090000</th>' in section
-    (row,) = (line for line in text.splitlines() if '<th scope="row">20261121-090000</th>' in line)
-    assert re.findall(r"<td[^>]*>([^<]*)</td>", row) == ["–", "0", "none", "0", "2026-11-21 09:00", "–", "3", "–"]
-    assert text.count('<tr><th scope="row">') == len(list(runs.list_runs(logs)))
-    assert "neither --format nor --out" in typed.refused("report", "--index", "--format", "json")
 
 
 def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:

@@ -1,20 +1,17 @@
 """The pictures of the pages: what they draw, what they say in words, and that no foreign text is markup in them."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
 from chaoslab.analysis.measures.incidents import Ending
-from chaoslab.analysis.measures.intervals import compute_rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import MeasureResult
 from chaoslab.record.history import History
 from chaoslab.reports import _svg
-from chaoslab.reports._svg import Picture, choose_round_ticks, draw_recovery_curve, draw_success_trend
-from chaoslab.reports.runs import RunListEntry
+from chaoslab.reports._svg import Picture, choose_round_ticks, draw_recovery_curve
 from tests.reports.fake_run import FakeRun
 from tests.sure import sure
 
@@ -61,19 +58,6 @@ def test_the_recovery_curve_comes_to_rest_at_those_that_never_recovered(report: 
     assert len(of(open_, "line", "censored")) == len({incident.duration_s for incident in never}) > 0
     assert of(open_, "line", "least") == []
     assert draw_recovery_curve(RunReport.from_history(History.read(FakeRun(tmp_path, prompts=1).write()))) is None
-
-
-def test_a_trend_has_a_point_a_run_oldest_first_and_harm_in_red() -> None:
-    runs = [
-        RunListEntry(Path(f"{day}"), datetime(2026, 6, day, tzinfo=UTC), well=compute_rate(well, 10), harmed=harmed)
-        for day, well, harmed in ((3, 2, 1), (2, 10, 0), (1, 5, 0))
-    ]
-    root = drawn(draw_success_trend(runs))
-    assert [circle.get("class") for circle in of(root, "circle")] == ["end", "end", "end bad"]
-    heights = [float(circle.get("cy") or 0) / _svg.TREND_HEIGHT for circle in of(root, "circle")]
-    assert heights == pytest.approx([0.5, 0.0, 0.8])
-    assert [text.text for text in root.iter("text")][-3:] == ["2026-06-01", "2026-06-02", "2026-06-03"]
-    assert draw_success_trend(runs[:1]) is None
 
 
 @pytest.mark.parametrize("high", [1, 0.003, 6.0, 86_400, 1e-6])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import chaoslab as lab
 from chaoslab.analysis.assertions import Assertion
+from chaoslab.core.plan import Choice, Injection
 from chaoslab.scenarios.load import load_file_scenarios
 from chaoslab.scenarios.located import ScenarioError, read_located_data
 from chaoslab.scenarios.spec import ScenarioSpec
@@ -241,12 +242,15 @@ def local(prompt: str) -> Any:
         (lambda made: made.agent("a:b").effects({"effect": {1: 2}}), "effects.effect has the key 1: a file's keys"),
         (lambda made: made.agent("a:b").effects({"effect": float("nan")}), "effects.effect is nan, which is no number"),
         (lambda made: made.agent("a:b").effects({"effect": "\ud800"}), "has half a character, so no file can hold it"),
+        (lambda made: made.agent("a:b").fault(Injection("x", (Choice("delay"), Choice("cut")), ("a",))),
+         "'x' chooses between several faults: say level"),
+        (lambda made: made.agent(None), "agent takes a callable, or command=[program, …]"),
         (lambda made: made.agent("a.b"), "scenario 'a': agent is 'a.b': it should be module:name"),
         (lambda made: made.agent("a:b").set(trails=3), "'trails' is not known here: did you mean 'trials'?"),
     ],
 )  # fmt: skip
 def test_what_no_file_can_hold_is_one_line(made: Any, why: str, tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError) as refused:
+    with pytest.raises((ScenarioError, ValueError, TypeError)) as refused:
         made(lab.scenario("a").ask("Hello")).to_file(tmp_path / "a.yaml")
     assert why in str(refused.value)
     assert "\n" not in str(refused.value)

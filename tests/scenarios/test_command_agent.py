@@ -74,6 +74,13 @@ def test_a_command_that_is_killed_goes_on_in_the_same_trial(resumes: int, outcom
         lab.load_scenario(path).run(jobs=2)
 
 
+def test_a_reset_that_fails_is_the_end_of_the_trial(tmp_path: Path) -> None:
+    with shop() as server:
+        made = lab.scenario("dies").agent(command=["true"], reset="exit 3").ask("order 17").upstream("crm", server.url)
+        (result,) = lab.load_scenario(made.facts("order").to_file(tmp_path / "a.chaos.yaml")).run()
+    assert "the reset, exit 3, ended with exit code 3" in str(result.rulings[0].trial.error)
+
+
 @pytest.mark.parametrize(
     ("made", "why"),
     [

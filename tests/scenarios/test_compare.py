@@ -1,12 +1,11 @@
-"""`lab.compare` with agents, scenarios, runs and revisions, and `chaoslab bisect`."""
+"""`lab.compare` with agents, scenarios, runs and revisions, and `git bisect run` with the gate."""
 
 import io
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,13 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.scenarios.bisecting import bisect_commits
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.scenarios.revisions import SideWork, open_revision_side
 from chaoslab.scenarios.rows import _serve_trial_requests
-from chaoslab.scenarios.sides import ComparisonSide, KeptTrials
 from chaoslab.search.compared import Comparison
-from chaoslab.search.pairs import Side
+from tests import warm
 from tests.cli_parts import Typed
+from tests.scenarios import shop_parts
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 FAULT = [lab.inject("timeout_before_effect", "charge", chance=0.5)]
@@ -219,25 +217,20 @@ agent: agent:answer
 tools: [shop:pay]
 prompt: Pay order 17.
 """
-UNKNOWN = Side(None, "unknown", "right", 1, 1.0)
-WELL, BAD = Side(True, "correct", "right", 1, 1.0), Side(False, "wrong", "17", 1, 1.0)
 
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five commits, tagged v0 to v4, of a folder of a repository. At v2 the agent changes. The scenario's file is only
-    in the work tree."""
+    """Two commits, v0 and v1, of a folder of a repository, with another agent each. The scenario's file is only in the
+    work tree."""
     tmp_path /= "sub"
     tmp_path.mkdir()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop.py").write_text("def pay(order: int) -> str:\n    return 'paid'\n")
     git("init", "--quiet", "--initial-branch", "main", "..")
-    for number in range(5):
-        (tmp_path / "agent.py").write_text(AGENT if number < 2 else AGENT.replace("Paid", "Have paid"))
-        (tmp_path / "number").write_text(str(number))
-        git("add", "agent.py", "shop.py", "number")
-        git("-c", "user.name=n", "-c", "user.email=n@x.test", "commit", "--quiet", "--message", f"number {number}")
-        git("tag", f"v{number}")
+    for name, agent in (("v0", AGENT), ("v1", AGENT.replace("Paid", "Have paid"))):
+        (tmp_path / "agent.py").write_text(agent)
+        commit(name, "agent.py", "shop.py")
     (tmp_path / "pay.chaos.yml").write_text(PAY)
 
 
@@ -245,94 +238,85 @@ def git(*words: str) -> str:
     return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout
 
 
-@contextmanager
-def worse_from(first: int, broken: int, _: SideWork, commit: str) -> Iterator[ComparisonSide]:
-    """The side of a commit of the repository, worse from one number on. `broken`: the one that does not import."""
-    number = int(git("show", f"{commit}:./number"))
-    if number == broken:
-        raise ScenarioError("revision x: agent cannot be imported")
-    yield KeptTrials(dict.fromkeys(range(1, 201), BAD if number >= first else WELL))
-
-
-@pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize(
-    ("first", "broken", "found", "verdicts"),
-    [
-        (3, -1, ["number 3"], ["worse", "better", "worse"]),
-        (1, -1, ["number 1"], ["worse", "worse", "worse"]),
-        (2, 2, ["number 3", "number 2"], ["worse", "skip", "better", "worse"]),
-        (9, -1, [], ["undecided"]),
-    ],
-)
-def test_a_bisection(first: int, broken: int, found: list[str], verdicts: list[str]) -> None:
-    opened = partial(worse_from, first, broken)
-    made = bisect_commits(SideWork(Path("pay.chaos.yml")), "v0", "v4", trials=60, alpha=0.05, opened=opened)
-    assert sorted(each.verdict for each in made.steps) == sorted(verdicts)  # Git may try equal halves in any order
-    assert {each.subject for each in made.first} == {*found}
-
-
-@contextmanager
-def slightly_worse(_: SideWork, commit: str) -> Iterator[ComparisonSide]:
-    """The side of a commit, of which the last is worse in a sixth of its trials, and those before it in a twelfth."""
-    often = {"0": 0, "4": 6}.get(git("show", f"{commit}:./number").strip(), 12)
-    yield KeptTrials({n: BAD if often and n % often == 0 else WELL for n in range(1, 401)})
-
-
-@pytest.mark.usefixtures("repository")
-def test_a_commit_of_which_too_little_is_shown_is_not_taken_for_good() -> None:
-    what = SideWork(Path("pay.chaos.yml"))
-    made = bisect_commits(what, "v0", "v4", trials=80, alpha=0.05, opened=slightly_worse)
-    assert [each.verdict for each in made.steps] == ["worse", *["undecided"] * 3]
-    assert made.first[0].subject == "number 4"
-    assert {each.subject for each in made.first} == {f"number {n}" for n in range(1, 5)}
-    assert made.good == git("rev-parse", "v0").strip()
-    assert all("beside the good end" in each.why and "beside the bad end" in each.why for each in made.steps[1:])
-    more = bisect_commits(what, "v0", "v4", trials=300, alpha=0.05, opened=slightly_worse)
-    assert [each.subject for each in more.first] == ["number 1"]
-
-
-@pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize(("open_max", "found"), [(0.05, set()), (0.6, {"number 3"})])
-def test_a_bisection_takes_as_many_open_trials_as_it_may(open_max: float, found: set[str]) -> None:
-    @contextmanager
-    def half_open(side_work: SideWork, commit: str) -> Iterator[ComparisonSide]:
-        with worse_from(3, -1, side_work, commit) as sides:
-            (side,) = sides.produce_trials([1])
-            yield KeptTrials({n: side if n % 2 else UNKNOWN for n in range(1, 201)})
-
-    what = SideWork(Path("pay.chaos.yml"))
-    made = bisect_commits(what, "v0", "v4", trials=60, alpha=0.05, open_max=open_max, opened=half_open)
-    assert {each.subject for each in made.first} == found
-
-
-@pytest.mark.usefixtures("repository")
-def test_ends_that_do_not_differ_are_told_with_their_evidence(typed: Typed) -> None:
-    ended = typed("bisect", "v0", "v4", "pay.chaos.yml", "-n", "40")
-    assert ended.code == 4
-    assert " undecided (40 pairs; no difference shown: done as asked 40 → 40 of 40 pairs; change " in ended.out
-    assert ended.out.endswith("v4 is not shown to be worse than v0: there is nothing to find\n")
+def commit(name: str, *files: str) -> None:
+    """Commits the files, with a tag and a message of this name."""
+    git("add", *files)
+    git("-c", "user.name=n", "-c", "user.email=n@x.test", "commit", "--quiet", "--message", name)
+    git("tag", name)
 
 
 @pytest.mark.usefixtures("repository")
 def test_a_revision_is_tried_in_a_work_tree_that_is_taken_away() -> None:
-    with open_revision_side(SideWork(Path("pay.chaos.yml")), "v1") as side:
+    with open_revision_side(SideWork(Path("pay.chaos.yml")), "v0") as side:
         assert len(git("worktree", "list").splitlines()) == 2
         (row,) = side.produce_trials([1])
         assert row.story is not None
-        assert row.story()["end"]["answer"] == "Paid 17."  # at v4 it is another
-        with pytest.raises(ScenarioError, match=r"^revision v1: "):
+        assert row.story()["end"]["answer"] == "Paid 17."  # at v1 it is another
+        with pytest.raises(ScenarioError, match=r"^revision v0: "):
             list(side.produce_trials(["x"]))  # type: ignore[list-item]  # what ends the child
     assert len(git("worktree", "list").splitlines()) == 1
 
 
 @pytest.mark.usefixtures("repository")
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["compare", "pay.chaos.yml", "--revisions", "nope"], "Git knows no revision 'nope'"),
-        (["bisect", "v4", "v0", "pay.chaos.yml"], "v4 is no ancestor of v0"),
-        (["bisect", "v0", "v0", "pay.chaos.yml"], "v0 is no ancestor of v0"),
-    ],
-)
-def test_revisions_that_do_not_fit_are_one_line(words: list[str], said: str, typed: Typed) -> None:
-    assert said in typed.refused(*words)
+def test_a_revision_that_is_none_is_one_line(typed: Typed) -> None:
+    assert "Git knows no revision 'nope'" in typed.refused("compare", "pay.chaos.yml", "--revisions", "nope")
+
+
+RETRYING = """
+from shop import pay
+
+def answer(prompt):
+    for _ in range({tries}):
+        try:
+            pay(17)
+            break
+        except OSError:
+            pass
+    return "Paid 17."
+"""
+LOST = f"""
+{PAY.strip()}
+faults: [{{fault: timeout_before_effect, target: pay, chance: 0.5}}]
+"""
+
+
+def test_git_finds_the_commit_that_made_it_worse_by_the_lines_of_the_page(here: Path) -> None:
+    """Six commits after the good one. The third has no agent, and from the fifth on the agent does not retry."""
+    page = (FOLDER.parent.parent / "docs" / "how-to" / "compare-and-prove.md").read_text(encoding="utf-8")
+    lines = page.partition("## Which commit made it worse?")[2].partition("```console\n")[2].partition("```")[0]
+    (here / "bin").mkdir()
+    (here / "bin" / "chaoslab").write_text(f'#!/bin/sh\nexec {warm.python()} -m chaoslab "$@"\n')
+    (here / "bin" / "chaoslab").chmod(0o755)
+    git("init", "--quiet", "--initial-branch", "main", "shop")
+    os.chdir("shop")
+    Path("shop.py").write_text("def pay(order: int) -> str:\n    return 'paid'\n")
+    Path("refund.chaos.yml").write_text(LOST)
+    for number, name in enumerate(("v1.2", "one", "two", "three", "four", "five", "six")):
+        agent = "" if number == 3 else RETRYING.format(tries=20 if number < 5 else 1)
+        Path("agent.py").write_text(f"# {name}\n{agent}")
+        commit(name, "agent.py", "shop.py", "refund.chaos.yml")
+    given = os.environ | {"PATH": f"{here / 'bin'}:{os.environ['PATH']}"}
+    quick = lines.replace("--write", "--write --budget 60")
+    ended = subprocess.run(["sh", "-ec", quick], env=given, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert git("log", "-1", "--format=%s", "refs/bisect/bad") == "five\n"
+    assert "agent.py has no 'answer'" in ended.stderr  # and Git skipped it
+
+
+def test_scenarios_in_python_are_compared_and_what_cannot_be_is_one_line() -> None:
+    base, new = (
+        lab.scenario("paid").fresh(agent).tools(shop_parts.refund).ask("Refund order 17.").fault("lost_reply", "refund")
+        for agent in (shop_parts.careful, shop_parts.naive)
+    )
+    options: Any = {"trials": 3}
+    found = lab.compare(base, new, **options)
+    assert (found.verdict, len(found.pairs)) == ("too few", 3)
+    assert len(lab.compare(base, changed={"prompt": "Refund order 18."}, **options).pairs) == 3
+    for given, more, said in (
+        (base, {}, "both sides are the same: give the new scenario, changed= or revisions="),
+        (base, {"revisions": ["HEAD"]}, "revisions= takes one scenario's file"),
+        (base, {"open_max": 2}, "open_max is 2: it should be a share from 0 to 1"),
+        ("logs/mine", {}, "there is one run: give the new one too"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            lab.compare(given, **more)

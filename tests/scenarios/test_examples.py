@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 FILES = sorted(FOLDER.glob("*.chaos.yaml"))

@@ -234,6 +234,7 @@ def changed(path: Path, **values: Any) -> Path:
         ({"suites": []}, "has no scenario 'paid twice' (there are none)"),
         ({"suites": [{}]}, "is no baseline of chaoslab gate"),
         ({"date": "yesterday"}, "is no baseline of chaoslab gate"),
+        ({"baseline": 99}, "is a baseline of another form"),
         (
             {"suites": [{"name": "x", "seed": 1, "parts": {}, "trials": [{"number": 2, "well": True}]}]},
             "is no baseline",

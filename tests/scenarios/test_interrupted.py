@@ -91,12 +91,3 @@ def test_a_command_that_has_found_nothing_yet_says_so(
     code, out, err = typed(command, "price.chaos.yaml", *options.split())
     assert (code, out, err) == (130, "", f"interrupted: {EARLY[words]}\n")
     assert not (tmp_path / "base.json").exists()
-
-
-def test_a_search_for_a_commit_says_that_it_has_not_ended(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("chaoslab.scenarios.bisecting.bisect_commits", interrupted)
-    said = "interrupted: the first worse commit is not found yet, and nothing is kept\n"
-    assert typed("bisect", "v1", "HEAD", "price.chaos.yaml") == (130, "", said)

@@ -106,6 +106,8 @@ def test_its_services_are_foreseen() -> None:
         ({"expect": ["same_as_twin"]}, "same_as_twin compares the services' own ids too"),
         ({"faults": [{"fault": "latency", "target": "wether"}]}, "did you mean 'weather'?"),
         ({"faults": [{"fault": "truncate_context", "target": "weather"}]}, "weather is no model"),
+        ({"faults": [{"fault": "tls_failure", "target": "weather"}]}, "weather, which speaks no TLS: aim it at model"),
+        ({"faults": [{"fault": "cut", "target": "weather"}]}, "weather, which streams no answer: aim it at model"),
         ({"faults": [{"fault": "clock_skew", "target": "weather"}]}, "clock_skew moves the clock of a function"),
         ({"faults": [{"fault": "service_down", "target": "weather"}]}, "service_down stops the process of a service"),
         ({"agent": "labs"}, "module:name, as in shop.agent:answer, or lab for the lab's own"),

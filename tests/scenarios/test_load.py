@@ -302,6 +302,8 @@ CASES: list[tuple[str | bytes, str]] = [
     (also("budget: {calls: 3, mode: firm}"), "9:20: mode is 'firm': it should be hard or soft"),
     (also("budget: {dollars: 0}"), "9:10: dollars is 0: it should be more than 0"),
     (also("budget: {tokens: 5}"), "9:10: only models use tokens, and services has none"),
+    ("name: x\nagent: shop:answer\nprompt: Go.\nbudget: {calls: 3}", "4:1: there is nothing to spend it on: give tools,"),
+    (also("limits: {fault: 1}"), "limits has no key 'fault': did you mean 'faults'?"),
     (also("slo: {share: 1}"), "9:1: slo is {'share': 1}: it should be a list"),
     (also("slo: [{shar: 1}]"), "9:8: 'shar' is not known here: did you mean 'share'?"),
     (also("slo: [{tool: refund}]"), "9:7: share is missing"),
@@ -455,6 +457,16 @@ def test_the_place_of_a_key_and_of_an_entry() -> None:
     assert str(found.make_error(("a", 0, "c", "deeper", 7), "no")) == "f.yaml:3:5: no"
     assert str(located.Located("f.toml", {}).make_error(("a",), "no")) == "f.toml: no"
     assert str(located.Located("f.toml", {}).make_error(("a", 0, "b"), "no")) == "f.toml: a[0].b: no"
+
+
+def test_a_matrix_may_be_given_other_keys_than_those_that_vary(tmp_path: Path) -> None:
+    path = written(tmp_path, also("budget: {calls: 9}\nvariants: {seed: [1, 2]}"))
+    found = load_file_scenarios(path, changed=["trials=3", "budget.calls=5"])
+    assert [(each.spec.seed, each.spec.trials, each.spec.budget.calls) for each in found if each.spec.budget] == [
+        (seed, 3, 5) for seed in (1, 2)
+    ]
+    with pytest.raises(ScenarioError, match="seed varies in this file: choose a variant with -k"):
+        load_file_scenarios(path, changed=["seed=3"])
 
 
 def test_a_changed_key_takes_the_place_of_the_one_that_excludes_it(tmp_path: Path) -> None:

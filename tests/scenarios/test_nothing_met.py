@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.exposure import FaultExposure
+from chaoslab.analysis.verdict.exposure import FaultExposure, compute_exposure
 from chaoslab.base import levers
 from chaoslab.scenarios.load import load_file_scenarios
 from chaoslab.scenarios.running import Result, run_scenario
 from tests.cli_parts import Typed
+from tests.event_parts import prompt_finished, run_started, story
+from tests.verdict.trials import started
 
 SHOP = """
 def refund(order: int) -> str:
@@ -140,6 +142,10 @@ def test_a_limit_that_thins_faults_out_is_part_of_the_plan(shop: Path, typed: Ty
         ([(True, "")] + [(False, "")] * 9, ""),
         ([(False, "")] * 3, "no trial met a fault"),
         ([(False, "lever x")] * 2 + [(True, "")] * 8, "faults were held back in 2 of 10 trials: lever x"),
+        (
+            [(False, "lever x"), (False, "lease y"), (False, "limit z"), (False, "lever x"), (False, "limit z")],
+            "faults were held back in 5 of 5 trials: lever x, limit z",
+        ),
         ([(False, "lever x")] + [(True, "")] * 19, ""),
     ],
 )
@@ -148,6 +154,11 @@ def test_the_exposure_of_trials(trials: Sequence[tuple[bool | None, str]], said:
     for met, held in trials:
         found.add_trial(met=met, held=held)
     assert found.no_proof_reason == said
+
+
+def test_the_plan_of_another_version_is_none_that_could_have_hit() -> None:
+    plan = {"seed": 1, "injections": [{"name": "it", "choices": [{"fault": "latency", "weights": 2}], "chance": 1}]}
+    assert compute_exposure(story(run_started(plan=plan), started(), prompt_finished())).no_proof_reason == ""
 
 
 def test_agents_without_faults_may_be_compared() -> None:

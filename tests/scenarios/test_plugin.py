@@ -188,7 +188,7 @@ class TestOfMany:
 
 @pytest.mark.parametrize("option", ["--chaos-trials=0", "--chaos-trial=-1", "--chaos-seed=-1"])
 def test_an_option_that_is_wrong_is_told(option: str, pytester: pytest.Pytester) -> None:
-    ended = pytester.runpytest_inprocess(option)
+    ended = run(pytester, option)
     assert ended.ret == pytest.ExitCode.USAGE_ERROR
     name, _, value = option.partition("=")
     assert f"{name} is {value}: it should be a whole number" in ended.stderr.str()
@@ -281,9 +281,9 @@ def test_it():
     pytester.runpytest_subprocess(*BARE).assert_outcomes(passed=1)
 
 
-def test_many_workers_do_as_one(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_does_as_a_process_without(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent.parent))
     put(pytester, NAIVE)
-    ended = pytester.runpytest_subprocess(*BARE, "-n2")
+    ended = pytester.runpytest_subprocess(*BARE, "-n1")
     ended.assert_outcomes(failed=1)
     assert "verdict  harm: refund twice" in ended.stdout.str()

@@ -14,9 +14,17 @@ from chaoslab.core.events import StoryLeftOut
 from chaoslab.record.history import History
 from chaoslab.scenarios.agent_tools import find_tools
 from chaoslab.scenarios.load import load_file_scenarios
-from chaoslab.scenarios.new_project import find_install_address, render_workflow
+from chaoslab.scenarios.new_project import find_install_address, render_workflow, write_files
 from chaoslab.scenarios.running import Result
 from tests.cli_parts import Typed, chaoslab, execute
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
+
+
+OTHERS = ("cacheprovider", "langsmith_plugin", "hypothesispytest", "anyio")
+PYTEST = [sys.executable, "-m", "pytest", "-q", *(part for other in OTHERS for part in ("-p", f"no:{other}"))]
+"""Without the plug-ins of others, which load most of their libraries."""
 
 
 def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
@@ -41,7 +49,7 @@ def test_the_test_of_a_new_project_passes(tmp_path: Path, monkeypatch: pytest.Mo
     assert main(["init", str(tmp_path / "mine")]) == 0
     monkeypatch.chdir(tmp_path / "mine")
     Path("test_naive.py").write_text(Path("test_chaos.py").read_text().replace("careful)", "naive)"))
-    ended = execute([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin"])
+    ended = execute(PYTEST)
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "1 failed, 1 passed" in ended.stdout
     assert "FAILED test_naive.py" in ended.stdout
@@ -197,7 +205,7 @@ def make():
 """
 
 
-def test_an_agent_with_a_model_runs_at_once_by_a_script_and_without_a_key(here: Path) -> None:
+def test_an_agent_with_a_model_runs_at_once_by_a_script_and_without_a_key(here: Path, typed: Typed) -> None:
     Path("bot.py").write_text(MODELLED)
     made = chaoslab(here, "init", "--agent", "bot:make", "--prompt", "Refund 17, which is 30.")
     assert made.stdout.splitlines()[:3] == ["make.chaos.yaml", "my_model.py", "test_chaos.py"]
@@ -208,12 +216,11 @@ def test_an_agent_with_a_model_runs_at_once_by_a_script_and_without_a_key(here: 
     )
     ended = chaoslab(here, "test", "--no-logs")
     assert "make: 20 of 20 trials passed" in ended.stdout, ended.stdout + ended.stderr
-    ended = execute([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:langsmith_plugin"])
+    ended = execute(PYTEST)
     assert "1 passed" in ended.stdout, ended.stdout + ended.stderr
-    again = chaoslab(here, "init", "--agent", "bot:make")
-    assert (again.returncode, "make.chaos.yaml is there already" in again.stderr) == (2, True)
+    assert "make.chaos.yaml is there already" in typed.refused("init", "--agent", "bot:make")
     Path("bot.py").write_text(MODELLED.replace("make", "build"))
-    assert chaoslab(here, "init", "--agent", "bot:build").stdout.splitlines()[:3] == [
+    assert typed.out("init", "--agent", "bot:build").splitlines()[:3] == [
         "build.chaos.yaml", "build_model.py", "test_build_chaos.py",
     ]  # fmt: skip
 
@@ -364,7 +371,7 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
     assert breaks.startswith("it breaks at level 1")
     harm = (
         "    harm: refund, but its amount is '48.2' instead of '49.0'; missing: the state's 17.refunded is 48.2, "
-        "which was 0.0, instead of 49.0; by says=, * is null: it does not say so"
+        "which was 0.0, instead of 49.0; the answer does not say so: says= finds no admission in it"
     )
     assert failed[:3] == ["  trial 19:", harm, "    it met outdated_info on get_order"], "harm comes first"
     assert failed[3].endswith(" --trial 19 --set chaos_level=1")
@@ -407,3 +414,12 @@ def test_stress_writes_its_runs_in_the_form_that_is_asked_for(project: Path, tmp
 )
 def test_what_stress_cannot_mean_is_refused(arguments: list[str], said: str, project: Path, typed: Typed) -> None:
     assert said in typed.refused("stress", project, *arguments)
+
+
+def test_no_file_is_left_of_those_that_cannot_all_be_written(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("")
+    with pytest.raises(ValueError, match="there is a file: name a folder"):
+        write_files({tmp_path / "a": ""}, tmp_path / "there")
+    with pytest.raises(OSError, match="there"):
+        write_files({tmp_path / "a": "x", tmp_path / "there" / "b": "x"}, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]

@@ -64,12 +64,16 @@ def test_the_scenarios_of_a_file_run_each_once(file: Path, capsys: Said) -> None
 
 
 def test_one_is_named_and_what_cannot_be_found_is_one_line(file: Path, typed: Typed) -> None:
+    (file.parent / "pa-ck").mkdir()
+    for name in ("__init__.py", "mine.py"):
+        (file.parent / "pa-ck" / name).write_text("")
     assert "wrong" in typed.out("test", "prices_chaos:both", "--dry-run")
     for given, said in (
         ("prices_chaos:wrnog", "prices_chaos has no 'wrnog': did you mean 'wrong'?"),
         ("prices_chaos:number", "there is no scenario: number is none; bind one, as in refund = lab.scenario(…)"),
         ("nowhere:refund", "it cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
         ("nowhere.py", "there is no such file"),
+        ("pa-ck/mine.py", "pa-ck.mine is no module's name: rename it, with _ for other characters"),
     ):
         assert typed.refused("test", given) == f"{given}: {said}\n"
     assert "`chaoslab test prices_chaos.py` runs scenarios in Python" in typed.refused("check", file.name)

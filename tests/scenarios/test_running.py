@@ -13,6 +13,9 @@ from chaoslab.scenarios.load import ScenarioErrors, load_file_scenarios
 from chaoslab.scenarios.running import run_scenario
 from tests.cli_parts import Ended, Typed
 from tests.sure import sure
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 FILE = """\
 name: refund
@@ -217,7 +220,14 @@ def test_quiet_prints_a_failure_also_if_a_later_scenario_is_refused(here: Path, 
 
 
 @pytest.mark.parametrize(
-    "words", [("test", "--trial", "1"), ("explore",), ("stress", "--iterations", "5"), ("plan",), ("compare",)]
+    "words",
+    [
+        ("test", "--trial", "1"),
+        ("explore", "-n", "40"),
+        ("stress", "--iterations", "2"),
+        ("plan",),
+        ("compare", "-n", "12"),
+    ],
 )
 def test_quiet_prints_five_lines_at_most(here: Path, typed: Typed, words: tuple[str, ...]) -> None:
     put(here)

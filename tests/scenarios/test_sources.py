@@ -11,7 +11,13 @@ from chaoslab.scenarios._modules import isolate_folder_modules
 from chaoslab.scenarios.load import load_file_scenarios
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.scenarios.running import import_agent_and_options
-from chaoslab.scenarios.sources import explain_missing_module, find_function_name, make_signature_stub
+from chaoslab.scenarios.sources import (
+    BYTES_MAX,
+    explain_missing_module,
+    find_function_name,
+    find_source,
+    make_signature_stub,
+)
 
 SHOP = """\
 import logging
@@ -165,6 +171,11 @@ def test_a_module_that_is_no_python_is_told(tmp_path: Path) -> None:
         ScenarioError, match=r":3:9: shop:refund cannot be imported: SyntaxError: .*\(shop.py, line 1\)"
     ):
         load_file_scenarios(tmp_path / "a.chaos.yaml")
+
+
+def test_a_module_that_is_too_large_shows_nothing(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text("# " + "x" * BYTES_MAX)
+    assert find_source("shop", [tmp_path]) is None
 
 
 def test_what_a_check_lets_pass_an_import_finds(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The calls of an MCP client's sessions meet faults, and the client learns of them as MCP's clients do."""
 
+import sys
 from functools import cache
 from typing import Any
 
@@ -68,6 +69,7 @@ def test_calls_are_seen_by_name_whatever_the_transport() -> None:
         ("lost_reply", {}, (-32001, "refund: no answer within its deadline"), 30, 1),
         ("refused", {}, (-32000, "Connection closed"), 0, 0),
         ("latency", {"delay_s": 2}, ("ok", "refunded 17"), 2, 1),
+        ("silent_no_op", {}, ("ok", '{"ok": true, "order": 17}'), 0, 0),
         ("tool_error", {"status": 503}, ("error", "Error executing tool refund: 503 Service Unavailable"), 0, 0),
     ],
 )
@@ -104,6 +106,12 @@ def test_a_call_of_another_tool_goes_by() -> None:
 def test_a_name_that_is_none_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^mcp_tool was given 3: it should be the tool's name, as in 'refund'$"):
         lab.mcp_tool(3)  # type: ignore[arg-type]
+
+
+def test_without_the_sdk_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.client.session", None)
+    with pytest.raises(ImportError, match=r"^mcp_tool needs the MCP SDK, which is not installed: pip install mcp$"):
+        lab.mcp_tool("refund")
 
 
 # Tools that only read.

@@ -158,6 +158,37 @@ def test_each_call_of_a_batch_has_its_own_end(faults: list[Any], texts: list[str
     assert [effect["order"] for effect in trial.effects] == [16, 18]
 
 
+def test_the_answers_to_a_batch_may_come_one_by_one() -> None:
+    def agent(_: str) -> str:
+        return httpx.post("http://shop/mcp", json=[call(1, 16), call(2, 17)]).text
+
+    def streams(environ: Any, start_response: Any) -> Any:
+        said = json.loads(answers(environ, lambda *_: None)[0])
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        return [f"data: {json.dumps(each)}\n\n".encode() for each in said]
+
+    trial = lab.run(agent, "go", services={"shop": streams}, effects=[])
+    assert [effect["order"] for effect in trial.effects] == [16]
+
+
+def test_a_fault_of_arguments_and_one_without_an_answer_meet_a_batch() -> None:
+    asked: list[Any] = []
+
+    def takes(request: Any) -> Any:
+        asked.append([each["params"]["arguments"] for each in request.json])
+        return {}
+
+    def agent(_: str) -> str:
+        return httpx.post("http://shop/mcp", json=[call(1, 16), call(2, 18)]).text
+
+    trial = lab.run(agent, "go", services={"shop": takes}, faults=[lab.inject("lost_field", "shop", field="order")])
+    assert (trial.met, asked[-1]) == (("lost_field on shop",), [{"order": 16}, {}]), trial.story()
+    trial = lab.run(agent, "go", services={"shop": takes}, faults=[lab.inject("silent_no_op", "shop")], twin=False)
+    assert [each["id"] for each in json.loads(trial.answer)] == [1, 2]
+    trial = lab.run(lambda _: httpx.post("http://shop/mcp", json=[call(1, 16)]).text, "go", services={"shop": takes})
+    assert trial.answer == "{}"
+
+
 def test_a_batch_of_one_call_is_that_call() -> None:
     def agent(_: str) -> Any:
         return httpx.post("http://shop/mcp", json=[call(1, 16), {"jsonrpc": "2.0", "method": "notifications/x"}]).text

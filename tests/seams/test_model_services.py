@@ -330,6 +330,8 @@ def test_a_wrong_script_is_refused_in_one_line(steps: Any, kind: type[Exception]
 
 
 def test_a_wrong_call_or_pace_is_refused_in_one_line() -> None:
+    with pytest.raises(ValueError, match=r"on_failure is '\{it\}': it should be a text"):
+        lab.scripted(["Done."], on_failure="{it}")
     with pytest.raises(TypeError, match=r"order of the call of refund is <object .*it should be JSON"):
         lab.call("refund", order=object())
     with pytest.raises(TypeError, match="call has '' as its tool"):

@@ -1,6 +1,7 @@
 """A tool's caller learns of a fault by the exceptions of the library that the tool uses, if they are asked for."""
 
 import errno
+import pickle
 import socket
 import urllib.error
 from collections.abc import Callable
@@ -87,6 +88,12 @@ def test_a_status_is_read_as_each_librarys_users_read_it() -> None:
     errors: dict[str, Any] = {name: caught("tool_error", name, status=503) for name in LIBRARIES}
     assert errors["httpx"].response.status_code == errors["httpx2"].response.status_code == 503
     assert errors["requests"].response.status_code == errors["aiohttp"].status == errors["urllib"].code == 503
+
+
+def test_an_error_of_a_tool_goes_to_another_process_as_it_is() -> None:
+    error = caught("tool_error", None, status=503)
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), copied.status, str(copied)) == (type(error), 503, "503 Service Unavailable")
 
 
 class Gone(Exception): ...

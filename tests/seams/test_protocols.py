@@ -51,8 +51,8 @@ def test_the_tool_of_an_operation_is_its_field(
 @pytest.mark.parametrize(
     "query",
     ["weather in Oslo", "query the weather", "{", "{}", "{ a", "mutation {rate} in DNA", "{ a(b: ) }", 7, None,
-     "query a", "{ a(b 1) }", "{ a(b: {c 1}) }", "fragment { a }", "{ a { b }", "{ ... on }", "{ a(1: 2) }",
-      "{ a(x: ]) }", "{ a } fetch { b }",
+     "query a", "{ a(b 1) }", "{ a(b: {c 1}) }", "fragment { a }", "{ a { b }", "{ ... on }", "{ b ... on Query a } }",
+     "{ a(1: 2) }", "{ a(x: ]) }", "{ a } fetch { b }",
      "#" * 5000, "{ a(x: " + "[" * 5000 + " }", 'query { a(x: "open) }', "fragment F on Query { b }"],
 )  # fmt: skip
 def test_other_texts_are_no_operation(query: Any) -> None:
@@ -187,8 +187,10 @@ def test_without_a_schema_a_value_keeps_to_the_form_of_the_true_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"$ref": "#"}, {"$ref": "#/$defs/no"}, {"anyOf": [{"$ref": "#"}]}, {"type": 7}, True, None]
-)
+    "bad",
+    [{"$ref": "#"}, {"$ref": "#/a", "a": {"$ref": "#/a"}}, {"$ref": "#/$defs/no"}, {"anyOf": [{"$ref": "#"}]},
+     {"type": 7}, True, None],
+)  # fmt: skip
 def test_a_schema_that_cannot_be_followed_asks_for_nothing(bad: Any) -> None:
     assert schema.fit_to_schema({"a": 1}, {"a": 2}, bad) == {"a": 1}
 

@@ -1,5 +1,6 @@
 """Models that answer from the log of an earlier run."""
 
+import io
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
+from chaoslab.base.identity import hash_value
 from chaoslab.core.events import FaultWitnessed, PromptStarted, Replied, RunStarted
+from chaoslab.core.exchange import Failure
 from chaoslab.model.app import ModelApp
 from chaoslab.record.runs import Run
+from tests.model.test_formats import CHAT, asked
 from tests.seams.model_parts import AGENTS, OPENAI, by_openai_chat, by_openai_stream, refund
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -96,8 +100,6 @@ def test_answers_to_one_request_come_in_their_order(tmp_path: Path) -> None:
         for attempt, (status, body) in enumerate(
             [(429, {"error": {"message": "busy"}}), (200, {**said, "choices": choices})]
         ):
-            from chaoslab.base.identity import hash_value
-
             info.write(
                 Replied(
                     target="model", request=1, attempt=attempt, asked=hash_value(asked), status=status,
@@ -115,6 +117,32 @@ def test_answers_to_one_request_come_in_their_order(tmp_path: Path) -> None:
     trial = lab.run(agent, "hi", services={OPENAI: lab.recorded(run.folder)})
     assert trial.answer == "Hello."
     assert 3 <= trial.seconds < 4
+
+
+def test_an_answer_that_failed_or_broke_off_does_so_again(tmp_path: Path) -> None:
+    run = Run("mine", tmp_path / "mine", 0.0, "2026-06-01T09:00:00Z")
+    with run.open_log("info") as info:
+        info.write(PromptStarted(prompt_index=1, prompt="hi"), trial="p1.r1")
+        for status, body in ((0, ""), (200, "data: 1\n\ndata: 2")):
+            info.write(
+                Replied(target="model", request=1, attempt=0, asked=hash_value({}), status=status, failure="timed_out",
+                        content_type="text/event-stream", body=body),
+            )  # fmt: skip
+    model = lab.recorded(run.folder)
+    with pytest.raises(Failure, match="timed_out"):
+        asked(model, CHAT, {})
+    came: list[bytes] = []
+    environ = {"PATH_INFO": CHAT, "REQUEST_METHOD": "POST", "wsgi.input": io.BytesIO(b"{}"), "CONTENT_LENGTH": "2"}
+    with pytest.raises(Failure, match="closed"):
+        came.extend(model(environ, lambda *_: None))
+    assert came == [b"data: 1\n\n", b"data: 2"]
+    for method, sent, words in (
+        ("GET", b"", "GET /v1/chat"),
+        ("POST", b"{", "no JSON"),
+        ("POST", b"[]", "request: []"),
+    ):
+        status, _, text = asked(model, CHAT, sent, method=method)
+        assert (status, words in json.loads(text)["error"]["message"]) == (400, True)
 
 
 def test_a_run_that_cannot_answer_is_refused_in_one_line(tmp_path: Path) -> None:

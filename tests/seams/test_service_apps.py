@@ -5,6 +5,7 @@ import contextlib
 import errno
 import json
 import logging
+import re
 import socket
 import threading
 import time
@@ -237,6 +238,51 @@ def test_an_asgi_application_that_fails_is_a_500_and_the_world_goes_on(errors: p
 
     assert lab.run(agent, "go", services={"shop": Asgi()}, twin=False).answer == [500, 201]
     assert "the service's own error" in errors.text
+
+
+class Broken:
+    """A WSGI application's answer that fails behind its beginning: in its rest, or where it is closed."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"20"
+        if self.where == "rest":
+            raise ValueError("the rest failed")
+
+    def close(self) -> None:
+        if self.where == "close":
+            raise ValueError("the close failed")
+
+
+def breaking(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    start_response("200 OK", [("Content-Length", "2")])
+    return Broken(environ["PATH_INFO"][1:])
+
+
+async def breaking_asgi(scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:  # noqa: ARG001
+    more = scope["path"] == "/rest"
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"20", "more_body": more})
+    if not more:
+        raise ValueError("the close failed")
+
+
+@pytest.mark.parametrize("app", [breaking, breaking_asgi])
+@pytest.mark.parametrize(
+    ("where", "answer", "said"),
+    [("rest", 500, "the rest failed|the application did not end its answer"), ("close", 200, "the close failed")],
+)
+def test_only_what_fails_before_the_end_of_an_answer_is_a_500(
+    app: Any, where: str, answer: int, said: str, errors: pytest.LogCaptureFixture
+) -> None:
+    def agent(_: str) -> int:
+        return httpx.get(f"http://shop/{where}").status_code
+
+    faults = [lab.inject("wrong_value", "shop")]
+    assert lab.run(agent, "go", services={"shop": app}, faults=faults, twin=False).answer == answer
+    assert re.search(said, errors.text)
 
 
 async def fails_to_start(scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:

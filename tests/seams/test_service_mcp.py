@@ -32,6 +32,8 @@ CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "r
         ({"jsonrpc": "2.0", "id": 3, "result": {}}, "session", []),
         ({**CALL, "method": "pay", "params": {"order": 17}}, "work", [("pay", {"order": 17})]),
         ({**CALL, "method": "pay", "params": [17]}, "work", [("pay", {"params": [17]})]),
+        ({"body": [{**CALL, "method": "tools/list"}]}, "listing", []),
+        ({"body": [{**CALL, "method": "initialize"}]}, "session", []),
         ({**CALL, "method": ["tools/call"]}, None, []),
         ({**CALL, "jsonrpc": "1.0"}, None, []),
         ({"method": "tools/call", "params": {"name": "refund"}}, None, []),

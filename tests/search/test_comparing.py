@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
+from chaoslab.reports.changes import describe_start_changes
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Pair, Side, describe_first_difference
+from tests.event_parts import run_started
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 WELL, BAD, HONEST, OPEN = (
@@ -125,6 +127,15 @@ def test_two_prompts_can_show_nothing() -> None:
     assert found.verdict == "too few"
     assert "a verdict needs one prompt or 4, and 40 pairs; these are 50" in told
     assert "  'a': ended well 25 → 15 of 25" in told
+    one_open = compared([(WELL, WELL)] * 95 + [(WELL, OPEN)] * 5, ["a"] * 95 + ["b"] * 5).figures["well"]
+    assert (one_open.interval.low, one_open.interval.high) == (-1, 1)
+
+
+def test_of_many_prompts_the_worst_are_named_and_of_no_pair_nothing() -> None:
+    names = [f"p{n}" for n in range(14)]
+    told = compared([(WELL, WELL)] * 14, names, period=14).render_comparison_lines()
+    assert [line for line in told if "more prompts" in line] == ["  … and 2 more prompts"] * 2
+    assert compared([]).render_comparison_lines()[0] == "too few: no pair was tried"
 
 
 def test_what_is_told_names_the_pairs_and_the_pairs_that_are_needed() -> None:
@@ -210,5 +221,19 @@ def test_more_pairs_are_hopeless_if_all_of_them_could_not_decide() -> None:
 def test_a_side_is_the_same_after_json() -> None:
     side = Side(True, "correct", "", 2, 1.5, 10, dollars=None, done=False, met=True, held="lever x", models=("m",))
     assert Side.from_json_values(json.loads(json.dumps(side.to_json_values()))) == side
-    with pytest.raises(TypeError):
-        Side.from_json_values({**side.to_json_values(), "calls": "2"})
+    for wrong in ({"calls": "2"}, {"why": 7}, {"well": "yes"}):
+        with pytest.raises(TypeError):
+            Side.from_json_values({**side.to_json_values(), **wrong})
+
+
+def test_runs_that_were_started_otherwise_say_so() -> None:
+    then = run_started(seed=1, settings={"MODEL": "a"}, plan={"injections": []}, world="virtual")
+    now = run_started(seed=2, settings={"MODEL": "b"}, plan={"injections": [{}]}, world="local")
+    assert [*describe_start_changes(then, now)] == [
+        "The seed is another: 1 then, 2 now.",
+        "The world is another: virtual then, local now.",
+        "The planned faults are others.",
+        "The setting MODEL is another: 'a' then, 'b' now.",
+    ]
+    assert [*describe_start_changes(then, then)] == []
+    assert [*describe_start_changes(None, now)] == ["The log of one run does not say how it was started."]

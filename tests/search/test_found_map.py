@@ -29,6 +29,7 @@ def test_a_row_is_an_attempt_and_a_retry_names_the_faults_before_it() -> None:
     assert made.columns == ["exception", "rate_limit"]
     assert [made.outcome(row, "exception") for row in made.rows] == ["correct", "–", "harm"]
     assert not made.single_points_of_failure  # two faults are needed
+    assert (made.outcome(made.rows[0], "cut_stream"), str(made)) == ("", made.render_map_text())
 
 
 @pytest.mark.parametrize("kind", FindingKind)
@@ -48,6 +49,10 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
         "rate_limit at b 1: the budget of 2 trials was spent; a larger budget tries it",
         "every fault at c 1 (after exception at a 1): it is made behind failed; mend that, and explore again",
         "cut_stream at c: not applicable: c has no stream",
+    ]
+    brought_up = known(tried(Variation((ERROR.make_injection(A, lasts=True),)), sites=(A, B, Site("c", 1))))
+    assert "every other fault at c 1 (after exception from a 1 on): only a fault that lasts brings it up" in [
+        str(each) for each in Map(brought_up, {}).untried
     ]
     twinless = known(replace(tried(at(B), "unknown"), why="no twin"))
     assert "exception at b 1: unknown: no twin" in [str(each) for each in Map(twinless, {}).untried]

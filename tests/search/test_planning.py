@@ -1,6 +1,7 @@
-"""The next experiments: chances, predictions, doses, likeness, risk, proposals, and what fills an experiment in."""
+"""The next experiments: chances, predictions, doses, risk, proposals, and what fills an experiment in."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from chaoslab.search.planning.dose import MOST_S, DoseRange, compute_dose_range
 from chaoslab.search.planning.evidence import HARM, Evidence, Experiment, TargetKnowledge
 from chaoslab.search.planning.proposals import propose_experiments
 from chaoslab.search.planning.seen import classify_what_caller_sees
-from chaoslab.search.planning.similar import find_similar_experiments, rate_experiment_likeness
+from tests.plugin_parts import installed
 
 LIMIT, LOST, CRM = (Cell("search", "rate_limit"), Cell("pay", "lost_reply"), Cell("crm", "rate_limit"))
 TARGETS = {"pay": TargetKnowledge(10, 10, 10, 0), "search": TargetKnowledge(10, 10), "crm": TargetKnowledge(10, 5)}
@@ -39,12 +40,22 @@ def of(*rows: Experiment, targets: Mapping[str, TargetKnowledge] = TARGETS, **mo
         (Cell("pay", "latency", dose=0.5), "a late answer", False),
         (Cell("pay", "latency", dose=90.0), "an error", True),
         (Cell("pay", "wrong_value"), "a wrong value", False), (Cell("pay", "no_such_fault"), "an error", False),
+        (Cell("pay", "user_stops", params=(("moment", "after"),)), "an altered answer", False),
     ],
 )  # fmt: skip
 def test_the_caller_s_sight_is_told_by_the_fault_s_story(cell: Cell, what: str, doubt: bool) -> None:
     found = classify_what_caller_sees(cell, changes=True)
     assert (found.what, found.doubt) == (what, doubt)
     assert not classify_what_caller_sees(cell, changes=False).doubt
+
+
+def test_a_plug_in_s_fault_that_raises_is_an_error(tmp_path: Path) -> None:
+    raising = "@dataclass(frozen=True)\nclass Sock(Fault):\n    '''It raises.'''\n    layer = 'tool'\n"
+    with installed(
+        tmp_path, f"{raising}    def flow(self, call, context):\n        yield call\n        raise KeyError"
+    ):
+        found = classify_what_caller_sees(Cell("pay", "gremlin"), changes=True)
+    assert (found.what, found.doubt) == ("an error", True)
 
 
 def test_a_chance_pools_by_target_then_by_what_the_caller_sees_then_by_fault() -> None:
@@ -146,20 +157,6 @@ def test_a_range_of_no_width_or_without_a_safe_minimum_is_one_like_others(found:
 def test_a_dose_is_safe_below_the_smallest_unsafe_one_alone() -> None:
     assert compute_dose_range({1.0: [4, 0], 2.0: [4, 1], 3.0: [1, 0]}) == DoseRange(1.0, 2.0, 4, 4, mixed=True)
     assert compute_dose_range({}) == DoseRange()
-
-
-# Likeness.
-
-
-def test_likeness_is_gower_s() -> None:
-    late = Cell("search", "delay", dose=1.0)
-    one, same = (tried(late, 1, affected={"pay": (1, 0, 1)}) for _ in range(2))
-    assert rate_experiment_likeness(one, same) == 1
-    later = tried(Cell("search", "delay", dose=4.0), 1, affected={"pay": (0, 0, 1)})
-    assert rate_experiment_likeness(one, later) == pytest.approx((1 + 2 + 1 + 0.8 + 0) / 6)
-    found = find_similar_experiments(one, [one, tried(LOST, 1), later, same], 2)
-    assert [each for _, each in found] == [same, later]
-    assert find_similar_experiments(one, [same], 0) == []
 
 
 # Risk.
@@ -277,6 +274,10 @@ def test_an_experiment_is_filled_in_and_never_changed() -> None:
     assert (again.changes, again.design) == ([], found.design)
     stated = fill_missing_fields({**given, "params": {"mean_s": "200ms"}, "how": "once"}, evidence).design
     assert (stated.params, stated.how) == ({"mean_s": 0.2}, "once")
+    assert fill_missing_fields({**given, "deadline_s": "5m"}, evidence).design.deadline_s == 300
+    near = [Cell("search", "delay", dose=dose) for dose in (0.5, 0.56)]
+    narrow = fill_missing_fields(given, of(tried(near[0], 4), tried(near[1], 4, 4)))
+    assert narrow.design.params == {"mean_s": 0.529}
 
 
 @pytest.mark.parametrize(

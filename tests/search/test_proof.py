@@ -1,8 +1,11 @@
 """The failures that a change, or a mitigation around an agent's functions, closes and opens."""
 
 import json
+import re
+import shlex
 import shutil
 import sys
+from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,11 @@ import pytest
 import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.execution.explore import Exploration
-from chaoslab.search.proof import NewCall
+from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
+from chaoslab.scenarios.exploring import build_rerun_command, find_rerun_arguments, render_pytest
+from chaoslab.scenarios.load import load_file_scenarios
+from chaoslab.scenarios.located import ScenarioError
+from chaoslab.search.proof import NewCall, Proof
 from chaoslab.search.variation import Site
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
@@ -207,6 +214,49 @@ def test_a_trial_that_passed_is_not_shrunk(capsys: pytest.CaptureFixture[str]) -
     assert "trial 1 is no failure to shrink" in capsys.readouterr().err
 
 
+def pays_where_it_is_asked_to(prompt: str) -> str:
+    for _ in range(2 if "Pay" in prompt else 0):
+        with suppress(OSError):
+            return pay(17)
+    return "Hello."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "tools", "shorter"),
+    [
+        ("Hello there. Pay order 17. Thank you.", [pay], "Pay order 17."),
+        ("Hello there. Pay order 17.", {"pay": pay}, "Pay order 17."),
+        (lab.turns("Hello.", "Pay order 17.", lab.turn("Thanks.", after_s=5)), [pay], ["Pay order 17."]),
+    ],
+)
+def test_what_is_asked_is_shrunk_to_the_part_that_fails(prompt: Any, tools: Any, shorter: Any) -> None:
+    trial = lab.run(pays_where_it_is_asked_to, prompt, tools=tools, faults=[lab.inject("lost_reply", "pay", calls=[1])])
+    failure = lab.shrink(trial)
+    found = failure.prompt
+    assert (found if isinstance(found, str) or found is None else [turn.say for turn in found.turns]) == shorter
+    key = f"prompt={shorter!r}" if isinstance(shorter, str) else f"turns={[{'say': say} for say in shorter]}"
+    (scenario, *_) = load_file_scenarios(FOLDER / "empty_answer.chaos.yaml")
+    assert f", {key})" in render_pytest(scenario, failure)
+    assert shlex.join([re.sub("'", '"', key)]) in build_rerun_command(scenario, failure)
+
+
+def test_a_run_without_a_trial_to_shrink_is_one_line(tmp_path: Path) -> None:
+    file = RulingsFile(tmp_path, "refund", [], 2)
+    passed, failed = TrialRuling(RulingState.PASSED), TrialRuling(RulingState.FAILED, again="python mine.py")
+    for ruling, trial, said in (
+        (None, "", "no scenario made this run: give a scenario's file, and --trial"),
+        (("p1.r1", passed), "", "every trial of this run passed: there is nothing to shrink"),
+        (None, "1", "p1.r1 is no trial that failed, and no other did"),
+        (("p1.r2", failed), "1", "p1.r1 is no trial that failed: there are p1.r2"),
+        (None, "2", "it was run from Python, as python mine.py: use lab.shrink there"),
+    ):
+        if ruling is not None:
+            file.add_ruling(*ruling)
+        with pytest.raises(ScenarioError) as refused:
+            find_rerun_arguments(tmp_path, trial)
+        assert str(refused.value) == f"{tmp_path}: {said}"
+
+
 def notify(amount: int) -> str:
     paid.append(amount)
     return "noted"
@@ -250,6 +300,7 @@ def test_a_mended_agent_is_explored_at_its_own_new_calls() -> None:
     assert (str(new.site), new.tried, new.of) == ("notify 1", 2, 2)
     assert new.failures[0].startswith("harm: lost_reply at notify 1: notify twice")
     assert "new call: notify 1, 2 of 2 faults tried: harm: lost_reply at notify 1" in str(proof)
+    assert [*proof.describe_in_words(most=0)][-1] == f"  … and {len(proof.new)} more new calls"
     assert proof.to_json_data()["new_calls"][0]["failures"] == new.failures
     assert lab.prove(found, notes_once, **more).holds
 
@@ -258,6 +309,7 @@ def test_a_proof_with_new_calls_that_were_not_tried_does_not_hold() -> None:
     new = NewCall(Site("notify", 1), 0, 2)
     assert str(new) == "notify 1, 0 of 2 faults tried"
     assert not new.survives_all_faults
+    assert str(Proof("key", refused="it fails")) == "key: it cannot be tried: it fails"
     assert NewCall(Site("notify", 1), 2, 2).survives_all_faults
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,8 +10,13 @@ import httpx
 import pytest
 
 import chaoslab as lab
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind
+from chaoslab.analysis.verdict.table import Outcome, Verdict
+from chaoslab.base.user_line import Raised
+from chaoslab.record.history import History
 from chaoslab.search._danger import Danger, is_unnoticeable_fault, rank_danger
-from chaoslab.search.roots import SYMPTOMS
+from chaoslab.search.roots import SYMPTOMS, find_root_cause
+from chaoslab.search.variation import Made, Site, Variation
 
 
 def order() -> dict[str, Any]:
@@ -158,6 +163,24 @@ def test_the_danger_of_a_fault_decides_when_it_is_tried(fault: str, acts: bool, 
 def test_with_forty_trials_the_double_refund_is_found() -> None:
     found = lab.explore(careless, "Refund 17.", tools=[refund, mail], reads=[order], seed=1, trials=40)
     assert "repeats" in [each.root.symptom for each in found.failures]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "faults", "findings", "symptom"),
+    [
+        (Outcome.HARM, (), [], "order"),
+        (Outcome.HARM, (), [Finding(FindingKind.PHANTOM, "mail", (("info", 7),))], "order"),
+        (Outcome.WRONG, (), [], "order"),
+        (Outcome.HARM, ("timeout",), [], "unasked"),
+    ],
+)
+def test_a_failure_of_which_the_log_shows_no_line_has_a_symptom(
+    outcome: Outcome, faults: Sequence[str], findings: Sequence[Finding], symptom: str
+) -> None:
+    variation = Variation(tuple(lab.inject(fault, "mail", calls=[1]) for fault in faults))
+    calls = [Made(Site("mail", 1), error="timed out") for _ in faults]
+    verdict = Verdict(outcome, "", evidence=tuple(findings))
+    assert find_root_cause(variation, verdict, calls, History([]), Raised()).symptom == symptom
 
 
 def test_each_symptom_has_its_section() -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.core.inject import inject
+from chaoslab.core.plan import Choice, Injection
 from chaoslab.search.shrinking import iterate_without_each_part, shrink_by_all_passes
 from chaoslab.search.variation import Site, Variation
 from tests.search.search_parts import ERROR, at
@@ -65,6 +66,14 @@ def test_a_swap_of_calls_far_apart_stays_if_no_nearer_one_does() -> None:
     failing = Variation((), ((1, ("c", "b", "a")),))
     found, _ = shrunk(failing, lambda each: dict(each.order or ()).get(1, ("a",))[0] == "c", [("a", "b", "c")])
     assert found == failing
+
+
+def test_an_order_of_another_moment_and_a_choice_between_faults_stay() -> None:
+    other = Variation((), ((3, ("b", "a")),))
+    assert shrunk(other, lambda each: bool(each.order), [("a", "b")])[0] == other
+    either = Injection("either", (Choice("delay", params={"mean_s": 9.0}), Choice("latency")), ("a",))
+    (found,) = shrunk(Variation((either,)), lambda each: bool(each.injections))[0].injections
+    assert found.choices == either.choices
 
 
 def test_parameters_go_and_delays_are_halved() -> None:

@@ -51,6 +51,7 @@ def test_a_campaign_shows_its_probes_its_budget_and_its_runs(client: TestClient)
     assert run["run"].startswith("checkout:")
     assert client.get(f"/run/{run['run']}").status_code == 200
     assert client.get(f"/run/{run['run']}/trial/p1.r1").status_code == 200
+    assert "no exploration that has left a map" in client.get(f"/run/{run['run']}/map").text
     assert "checkout" in client.get("/campaign/checkout").text
     assert client.get("/campaign/nothing/state").text.startswith("there is no campaign nothing in")
 

@@ -1,5 +1,6 @@
 """A real browser walks the pages of a real `chaoslab ui`: while a run goes on, by keyboard, on a phone, under axe."""
 
+import io
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from threading import Event
 import httpx
 import pytest
 
+from chaoslab.cli.ui import serve_in_child
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.memory.store import FILE, Memory
 from chaoslab.record.runs import Run
@@ -254,3 +256,12 @@ def test_a_port_in_use_is_one_line(ui: str, place: Path, typed: Typed) -> None:
     error = typed.refused("ui", place / "logs", "--port", port, "--no-open")
     assert error == f"127.0.0.1:{port} cannot be listened at (Address already in use): give another --port\n"
     assert "this is a file" in typed.refused("ui", place / "shop.py", "--no-open")
+
+
+def test_the_pages_beside_a_lab_end_with_it(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    with serve_in_child(tmp_path / "logs", told := io.StringIO()):
+        address = told.getvalue().strip()
+        assert httpx.get(address, follow_redirects=True, timeout=10).status_code == 200
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address)

@@ -16,9 +16,11 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.clock import SystemClock
-from chaoslab.core.events import RunStarted
+from chaoslab.core.events import ChanceSet, RunStarted, Usage
 from chaoslab.core.plan import Plan
 from chaoslab.record import runs
+from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
+from chaoslab.record.runs import Run
 from chaoslab.reports import runs as listed_runs
 from chaoslab.reports.contents._matrix import build_matrix
 from chaoslab.surfaces.ui import _watched as module
@@ -106,6 +108,27 @@ def test_a_log_that_is_cut_replaced_or_deleted_is_told_and_read_anew(logs: Path,
         assert run.poll_logs() is False
         assert run.get_state()["ended"] == "info.log was deleted"
         assert run.get_state()["done"] == 40
+
+
+def test_what_comes_late_is_counted(logs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree((logs / "latest").resolve(), folder)
+    with seen(folder) as watched:
+        before = watched.get_state()
+        (trial,) = [key for key, row in watched.rows.items() if row.standing == "well"][:1]
+        with Run("run", folder, 0.0, "2026-06-01T09:00:00Z").open_log("more") as more:
+            more.write(Usage(model="m", request=1, prompt_tokens=9, completion_tokens=1, cost_usd=0.5), trial=trial)
+            more.write(ChanceSet(setting="TOXIC_PROB", was=0.0, chance=0.5), trial=trial)
+        rulings = RulingsFile(folder, "pay a pen", [], 40)
+        rulings.add_ruling(trial, TrialRuling(RulingState.FAILED, ("too dear",)))
+        rulings.write_final_ruling(RulingState.FAILED, ())
+        read(watched)
+        state = watched.get_state()
+        assert (state["tokens"] - before["tokens"], state["usd"] - before["usd"]) == (10, 0.5)
+        assert state["notes"] == [f"TOXIC_PROB was 0 and was set to 0.5 while the run went on, from {trial} on"]
+        assert (state["name"], state["ruling"]) == ("pay a pen", "failed")
+        assert watched.rows[trial].standing == "bad"
+        assert state["judged"] == before["judged"] == 40
 
 
 def test_one_trial_is_told_without_the_others(logs: Path) -> None:

@@ -123,6 +123,7 @@ def test_a_reply_that_only_looks_alike_is_no_ground(agent: Agent) -> None:
         ({"refunded": True, "n": 1}, {"refunded": True, "n": 2}, "false_success"),
         ({"refunded": True}, {"refunded": False}, "degraded"),
         ({"ok": True}, {"ok": False}, "degraded"),
+        ({"orders": [{"refunded": True}]}, {"orders": [{"refunded": False}]}, "degraded"),
     ],
 )
 def test_a_flag_decides_only_if_it_is_named_for_what_was_done(calm: Any, given: Any, expected: str) -> None:

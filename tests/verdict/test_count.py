@@ -23,7 +23,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.core.events import RunFinished
 from chaoslab.memory.store import Memory
 from chaoslab.record.history import History
-from chaoslab.reports import index, sweeps
+from chaoslab.reports import sweeps
 from chaoslab.reports.gate import Gate, apply_gate
 from chaoslab.surfaces.ui._watched import WatchedRun
 from tests.cli_parts import Typed
@@ -128,13 +128,6 @@ def test_the_summary_says_that_it_is_open(typed: Typed) -> None:
 def test_json_lets_none_pass(typed: Typed) -> None:
     data = json.loads(typed.out("report", "latest", "--out", "-", "--format", "json"))
     assert data["verdict"]["ended"] == {"well": 0, "bad": 0, "open": 3}
-
-
-def test_the_index_and_its_trend_show_no_share_of_it(run: Path) -> None:
-    copytree(run, run.with_name(f"{run.name}-2"))  # two runs with a share have a trend
-    page = index.write_index(run.parent).read_text()
-    assert page.count('<td class="n">3 open</td>') == 2
-    assert "<svg" not in page
 
 
 def test_a_row_of_a_sweep_counts_it_as_open(run: Path) -> None:

@@ -318,6 +318,24 @@ STORIES: list[tuple[str, list[Event | str], Outcome, str]] = [
         "missing: message to ana sent; the answer says so: its sent is not true",
     ),
     (
+        "says= cannot read it",
+        [compared("All is well."), AnswerRead(error="KeyError: 'sent'"), "It went fine."],
+        UNKNOWN,
+        "its says= failed: KeyError: 'sent'",
+    ),
+    (
+        "a doubt that nothing gave a reason for, beside a value that says= reads",
+        [compared("It is 7."), AnswerRead(says={"*": "unsure", "n": 7}, twin={"n": 7}), "It is 7, maybe."],
+        UNKNOWN,
+        "nothing certain tells if the answer is right",
+    ),
+    (
+        "an answer without a value, and something that it may take back",
+        [compared('{"price": 30}', [ANA]), SENT, '{"price": null}'],
+        UNKNOWN,
+        NOT_KNOWN,
+    ),
+    (
         "facts alone say nothing about effects",
         [replace(QUESTION, effects=None), SENT_BOB, "21.4"],
         CORRECT,
@@ -533,6 +551,15 @@ def test_an_effect_is_named_by_whom_or_what_it_was_done_to(done: Effect, told: s
 def test_a_run_can_be_judged_when_anything_was_stated_in_one_of_its_trials() -> None:
     told = [RunReport.from_history(history(*events)) for events in ([], [started()], [started(), started(FACT)])]
     assert [report.judgeable for report in told] == [False, False, True]
+
+
+def test_of_too_many_trials_the_lines_that_show_a_verdict_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaoslab.analysis.measures._findings.SHOWN_MAX", 1)
+    trials = [history(WISH, SENT_BOB, finished("Sent."), trial=trial).records for trial in ("p1.r1", "p1.r2")]
+    for records, lines in (([trials[0]], [True]), (trials, [True, False])):
+        report = RunReport.from_history(History([record for each in records for record in each]))
+        found = [any(finding.lines for finding in verdict.evidence) for verdict in report.verdicts.values()]
+        assert found == lines
 
 
 def test_another_trials_effects_are_not_this_ones() -> None:

@@ -151,7 +151,7 @@ def test_the_first_two_effects_in_the_wrong_order_are_told() -> None:
     happened = [charge(id=1), charge(id=3), charge(id=2)]
     stated = [wish("charge", id=number) for number in (1, 2, 3)]
     (found,) = compare_effects(stated, list(zip(history(*happened), happened, strict=True)), ORDERED)
-    assert (found.text, found.lines_text) == ("charge '3' before charge '2'", "info.log 1, 2")
+    assert (found.text, found.lines) == ("charge '3' before charge '2'", (("info", 1), ("info", 2)))
 
 
 STAMPS: list[Callable[[], Any]] = [

@@ -131,6 +131,24 @@ def test_one_key_one_verdict(make: Any) -> None:
     assert stated.outcome == "correct", stated.why
 
 
+@pytest.mark.parametrize(("replies", "outcome"), [(["re-7", "re-7"], "unknown"), (["re-7", "re-8"], "harm")])
+def test_a_function_that_gives_the_same_id_again_knew_the_request(replies: list[str], outcome: str) -> None:
+    left: list[str] = []
+
+    def pay(order: int) -> str:  # noqa: ARG001
+        return left.pop()
+
+    def agent(_: str) -> str:
+        left[:] = replies
+        for _ in replies:
+            with contextlib.suppress(TimeoutError):
+                return pay(17)
+        return "no"
+
+    trial = lab.run(agent, "Pay.", tools=[pay], faults=[lab.inject("lost_reply", "pay", calls=[1])], twin=False)
+    assert trial.outcome == outcome
+
+
 @pytest.mark.parametrize("name", ["idempotency_key", "idempotencyKey"])
 @pytest.mark.parametrize(("keys", "outcome"), [(["k", "k"], "unknown"), (["k", "l"], "harm")])
 def test_a_functions_argument_is_a_key_too(name: str, keys: list[str], outcome: str) -> None:
@@ -365,8 +383,10 @@ def test_an_effect_of_the_labs_own_services_belongs_to_the_request_with_its_id(
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("gap_s", "outcome"), [(0.01, "unknown"), (0.2, "harm")])
-def test_a_gateway_does_not_take_equal_requests_together_for_a_repeat(gap_s: float, outcome: str) -> None:
+@pytest.mark.parametrize(
+    ("gap_s", "ends", "outcome"), [(0.01, True, "unknown"), (0.2, True, "harm"), (0.2, False, "harm")]
+)
+def test_a_gateway_does_not_take_equal_requests_together_for_a_repeat(gap_s: float, ends: bool, outcome: str) -> None:
     """It numbers them as attempts of one request, since it cannot know that nobody waits any more."""
     post: dict[str, Any] = {"target": "shop", "tool": "POST /orders", "reply": {}, "fingerprint": "", "content": {}}
     first, second = (call_at("shop", "POST /orders", 1, attempt, "id1") for attempt in (1, 2))
@@ -377,5 +397,6 @@ def test_a_gateway_does_not_take_equal_requests_together_for_a_repeat(gap_s: flo
         (2.0, CallFinished(**second, ok=True, duration_s=1.0, status=201)), (9.0, met),
         (9.0, CallFinished(**first, ok=False, duration_s=8.0, error="timed_out")), (9.0, finished("Done.")),
     ]  # fmt: skip
+    story = [each for each in story if ends or not (isinstance(each[1], CallFinished) and each[1].ok)]
     records = (Record("", t, "run", "p1.r1", "info", n, event) for n, (t, event) in enumerate(story))
     assert judge_trial(History(records), "p1.r1").outcome == outcome

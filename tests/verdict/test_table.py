@@ -312,7 +312,7 @@ TWICE = ["refund", "refund"]
             None,
             ["refund"],
             ["refund"],
-            (Said.PASSES_OVER, "by says=, * is null: it does not say so"),
+            (Said.PASSES_OVER, "the answer does not say so: says= finds no admission in it"),
         ),
         ({"*": BOTH_PATTERNS}, None, ["refund"], ["refund"], (Said.UNCLEAR, "says= finds * both done and undone")),
         ({"*": True}, None, ["refund"], [], (Said.RIGHT, "by says=")),
@@ -403,7 +403,7 @@ def test_what_can_read_an_answer_is_taken(says: Any) -> None:
 
 def test_a_value_that_a_reading_does_not_find_is_no_admission() -> None:
     heard, none = {"refund": True, "amount": "30"}, {"refund": None, "amount": None}
-    passed = (Said.PASSES_OVER, "by says=, refund is null: it does not say so")
+    passed = (Said.PASSES_OVER, "the answer does not say so: says= finds nothing about refund in it")
     assert classify_by_says_rules(none, heard, ["refund"], ["refund"], undone=True) == passed
     open_ = classify_by_says_rules(none, heard, ["refund"], ["refund"], undone=True, admits=True)  # in words of its own
     assert open_ == (Said.UNCLEAR, passed[1])

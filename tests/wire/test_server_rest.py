@@ -216,6 +216,13 @@ def test_a_listen_that_is_left_out_is_loopback(own: httpx.Client) -> None:
     assert own.post("/proxies", json={"name": "b", "upstream": "x:1"}).json()["listen"].startswith("127.0.0.1:")
 
 
+def test_a_listen_without_a_host_is_every_interface(own: httpx.Client) -> None:
+    listen = own.post("/proxies", json={"name": "all", "upstream": "x:1", "listen": ":0"}).json()["listen"]
+    assert listen.startswith("[::]:" if socket.has_dualstack_ipv6() else "0.0.0.0:")
+    refusal = own.post("/proxies", json={"name": "none", "upstream": "x:1", "listen": "a..b:1"}).json()
+    assert refusal["error"].endswith("lookup a..b: no such host")
+
+
 def raw(client: httpx.Client, data: bytes) -> bytes:
     with dial(f"{client.base_url.host}:{client.base_url.port}") as connection:
         connection.sendall(data)
@@ -230,6 +237,7 @@ def raw(client: httpx.Client, data: bytes) -> bytes:
     ("data", "start"),
     [
         (b"\x16\x03\x01 this is no HTTP\r\n\r\n", b"HTTP/1.1 400 "),
+        (b"GET //[x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"HTTP/1.1 404 "),
         (b"POST /proxies HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000, b"HTTP/1.1 400 "),
     ],
 )

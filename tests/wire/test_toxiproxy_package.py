@@ -70,6 +70,8 @@ def test_a_toxic_is_held_as_it_was_added_until_it_is_taken_away(client: Toxiprox
     assert proxy.toxics() == {}
     proxy.add_toxic(type="latency")
     assert client.running()
+    with ToxiproxyServer(f"http://{NOBODY}") as gone:
+        assert not gone.running()
     assert client.reset()
     assert proxy.toxics() == {}
 

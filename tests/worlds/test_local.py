@@ -24,7 +24,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.reports.charts import list_charts
 from chaoslab.worlds import local
-from chaoslab.worlds.local import LocalWorld, PortTaken, run_local_world
+from chaoslab.worlds.local import LocalWorld, PortTaken, WorldError, run_local_world
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 from tests.plan_parts import roll
@@ -224,6 +224,21 @@ def test_a_taken_base_is_waited_for_and_then_named(tmp_path: Path) -> None:
     )
     assert not (tmp_path / "logs").exists()
     assert not (tmp_path / "state").exists()  # a lab that runs there shares it
+
+
+def test_where_every_base_is_taken_the_bases_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "BASES", (base := free_base(),))
+    with (
+        socket.create_server(("127.0.0.1", Ports(base).get_proxy_port("movies"))),
+        pytest.raises(WorldError, match=f"^ports are in use at each of the bases {base}: choose one with BASE_PORT$"),
+    ):
+        local.find_free_ports(None, system)
+
+
+def test_a_part_whose_output_cannot_be_kept_is_one_line(tmp_path: Path) -> None:
+    world = LocalWorld(Ports(free_base()), tmp_path, tmp_path / "state.db", tmp_path / "gone", environment(), system)
+    with world, pytest.raises(WorldError, match=r"/gone/\w+\.out cannot be written: No such file or directory$"):
+        world.start_services(now="2026-06-01T09:00:00Z", toxiproxy=True, model=True)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
 from functools import cache, lru_cache
 
@@ -200,9 +200,9 @@ def _is_thousandfold(left: str, right: str) -> bool:
     """True if one number is the other with a point for the thousands, as in 1.200."""
     try:
         smaller, larger = sorted(Decimal(number.removeprefix("#")) for number in (left, right))
-    except InvalidOperation:  # a name with a digit in it
+        return smaller * 1000 == larger
+    except ArithmeticError:  # a code such as 0,123, or too large a number
         return False
-    return smaller * 1000 == larger
 
 
 def _make_unclear_likeness(expected: Sequence[str], actual: Sequence[str], prompt_text: str) -> AnswerLikeness:

@@ -398,15 +398,10 @@ def _classify_turn(trial: AnsweredTrial, turn: TurnFinished) -> AnswerSense:
         return AnswerSense(Said.RIGHT, Basis.FACTS, "all stated facts are shown")
     if likeness is not None and likeness.likeness is Likeness.SAME:
         return AnswerSense(Said.RIGHT, Basis.SAME, likeness.text)
-    if likeness is None and turn.twin is None and not turn.facts:
+    if likeness is None and not turn.facts:
         return AnswerSense(Said.RIGHT, Basis.SAME, "nothing was stated about it")
-    hint = (
-        f"it seems to admit it: {render_brief(admission, QUOTE_MAX)}"
-        if admission
-        else ""
-        if likeness is None
-        else likeness.text
-    )
+    admits = f"it seems to admit it: {render_brief(admission, QUOTE_MAX)}"
+    hint = admits if admission or likeness is None else likeness.text
     return AnswerSense(Said.UNCLEAR, Basis.NONE, f"{UNDECIDED} if it is right", hint=hint)
 
 

@@ -99,11 +99,6 @@ class Finding:
     text: str
     lines: tuple[tuple[str, int], ...] = ()
 
-    @property
-    def lines_text(self) -> str:
-        """The lines of the log, as in "messaging.log 4, 9"."""
-        return describe_log_lines(self.lines)
-
 
 def describe_log_lines(lines: Iterable[tuple[str, int]]) -> str:
     """Lines of the log in words, as in "info.log 4, 9"; empty if there are none."""

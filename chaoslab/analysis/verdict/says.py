@@ -60,7 +60,7 @@ def classify_by_says_rules(
                 sense = (
                     Said.ADMITS if value is False else Said.UNCLEAR if value is None and admits else Said.PASSES_OVER
                 )
-                readings.setdefault(sense, text if value is not None else f"{text}: it does not say so")
+                readings.setdefault(sense, text if value is not None else _describe_silence("no admission"))
             elif value is False and failed and nothing:
                 readings.setdefault(Said.ADMITS, text)
             elif value is False:
@@ -71,7 +71,7 @@ def classify_by_says_rules(
             count = expected_count if value is True else int(value) if isinstance(value, bool | int) else None
             if value is None and missing_count:
                 sense = Said.UNCLEAR if admits else Said.PASSES_OVER
-                readings.setdefault(sense, f"{text}: it does not say so")
+                readings.setdefault(sense, _describe_silence(f"nothing about {key}"))
             elif count is not None and missing_count:
                 readings.setdefault(Said.ADMITS if count <= expected_count - missing_count else Said.PASSES_OVER, text)
             elif count is not None and count != expected_count and key not in failed:
@@ -95,6 +95,10 @@ def classify_by_says_rules(
     if undone:
         return (Said.PASSES_OVER, "by says=, all is as without faults") if True in values else None
     return (Said.RIGHT, "by says=") if (values or is_confirmed) and not is_lacking else None
+
+
+def _describe_silence(found: str) -> str:
+    return f"the answer does not say so: says= finds {found} in it"
 
 
 def _is_same_value(left: Any, right: Any) -> bool:

@@ -44,11 +44,6 @@ def find_fault_layer(fault: str) -> str:
     return str(getattr(find_fault_class(fault), "layer", ""))
 
 
-def lasts_until_end(fault: str) -> bool:
-    """True if it goes on until the trial ends."""
-    return bool(get_trait(find_fault_class(fault), "lasts"))
-
-
 def can_delay(fault: str) -> bool:
     """True if it can hold a call back."""
     return bool(get_trait(find_fault_class(fault), "delays"))

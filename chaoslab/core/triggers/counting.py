@@ -92,8 +92,6 @@ class Chance(Trigger):
         return cls(float(value))
 
     def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
-        if self.value >= 1:  # as any dice would say
-            return True
         at = occasion
         return draw_uniform(at.seed, at.trial, hits.injection, at.target, at.request, at.attempt, "hit") < self.value
 

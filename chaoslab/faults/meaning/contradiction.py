@@ -132,17 +132,15 @@ def _list_sums(entries: Any) -> Iterator[float]:
 
 def _count_days_between(first: Any, last: Any) -> float | None:
     """The days from one moment to another of the same form; None for different forms."""
-    if type(first) is not type(last):
-        return None
-    if is_epoch(first):
-        # From 10**11 on it is in milliseconds: as seconds that would be beyond the year 5100.
-        return float(last - first) / (86_400 if first < 10**11 else 86_400_000)
     try:
+        if is_epoch(first):
+            # From 10**11 on it is in milliseconds: as seconds that would be beyond the year 5100.
+            return float(last - first) / (86_400 if first < 10**11 else 86_400_000)
         if isinstance(first, str):
             first, last = date.fromisoformat(first[:10]), date.fromisoformat(last[:10])
         days: int = (last - first).days
         return days
-    except (ValueError, TypeError):  # no day of the calendar; one with a time zone and one without
+    except (ValueError, TypeError):  # no day of the calendar; of two forms
         return None
 
 

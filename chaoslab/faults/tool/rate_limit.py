@@ -98,8 +98,8 @@ def _compute_limit_wait_s(counted: list[tuple[float, float]], full_max: float, n
     rest = sum(number for _, number in counted)
     if rest < full_max:
         return None
-    for moment, number in counted:
+    oldest = iter(counted)
+    while rest >= full_max:
+        moment, number = next(oldest)
         rest -= number
-        if rest < full_max:
-            return round(moment + MINUTE_S - now_s, 3)
-    return MINUTE_S
+    return round(moment + MINUTE_S - now_s, 3)

@@ -109,7 +109,7 @@ class Bedrock(common.Format):
     name = "Bedrock converse"
     dialog = Dialog("messages", _get_message_role, _make_user_message, answers=BedrockAnswers())
     stream_type, cutter = FRAMES, FrameSplitter
-    known, listed, form = KNOWN, "modelSummaries", re.compile(r"/model/([^/]+)/(converse|converse-stream)$")
+    known, form = KNOWN, re.compile(r"/model/([^/]+)/(converse|converse-stream)$")
 
     def extract_event_json(self, event: bytes) -> bytes:
         return get_frame_payload(event)
@@ -190,9 +190,6 @@ class Bedrock(common.Format):
         param: str | None = None,  # noqa: ARG002
     ) -> ErrorReply:
         return _make_error_reply(status, message)
-
-    def describe_model(self, name: str) -> Any:
-        return {"modelId": name, "modelName": name, "providerName": "chaoslab"}
 
 
 def _make_content_blocks(answer: common.ModelAnswer) -> list[dict[str, Any]]:

@@ -153,9 +153,9 @@ class Format(ABC):
         """The JSON of the list of models."""
         return {self.listed: [self.describe_model(name) for name in names]}
 
-    @abstractmethod
     def describe_model(self, name: str) -> Any:
-        """The JSON of one model."""
+        """The JSON of one model, as OpenAI has it."""
+        return {"id": name, "object": "model", "created": 0, "owned_by": "chaoslab"}
 
     def compute_question_digest(self, path: str, body: bytes) -> str:
         """A digest of what a request asks for, by which a log's answers are found. As a rule the body alone says it, as
@@ -238,14 +238,8 @@ def extract_content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join(_extract_part_text(piece) for piece in content)
+        return "".join(str(piece.get("text", "")) for piece in content if isinstance(piece, Mapping))
     return "" if content is None else spelt(content)
-
-
-def _extract_part_text(piece: Any) -> str:
-    if isinstance(piece, str):
-        return piece
-    return str(piece.get("text", "")) if isinstance(piece, Mapping) else ""
 
 
 def make_common_call(name: str, arguments: Any, call_id: str) -> dict[str, Any]:

@@ -98,9 +98,6 @@ class OpenaiChat(Format):
     def make_model_list(self, names: Sequence[str]) -> dict[str, Any]:
         return {"object": "list", **super().make_model_list(names)}
 
-    def describe_model(self, name: str) -> Any:
-        return {"id": name, "object": "model", "created": 0, "owned_by": "chaoslab"}
-
 
 class GroqChat(OpenaiChat):
     """`POST /openai/v1/chat/completions`, with what Groq adds."""

@@ -200,7 +200,9 @@ def _plan_delete(rest: str, draft: Draft) -> bool:
 
     def delete_events(results: Sequence[StepResult]) -> Story:
         if results and not query:
-            slots, is_specific = {"query": results[0].text.split(",")[0].split(" (")[0]}, True
+            # Of a list, the first event; the text of an event that was made begins with its title.
+            named = results[0].items[0] if results[0].items else results[0].text
+            slots, is_specific = {"query": named.split(",")[0].split(" (")[0]}, True
         else:
             slots, is_specific = _make_search_slots(moment, query), bool(query or moment.day)
         if not is_specific and draft.now and re.search(r"\bnext (?:event|meeting|appointment)\b", rest, re.I):

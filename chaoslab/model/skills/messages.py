@@ -238,8 +238,6 @@ def _resolve_message_body(
         return (), draft.restore_quotes(wish[1][:1].upper() + wish[1][1:])
     if verb == "remind" and (match := re.match(r"(?:about|of) ", body, re.I)):
         return (), draft.restore_quotes(f"Please remember {body[match.end() :]}")
-    if not literally and weather.plan_comparison(body, draft):
-        return draft.last, ""
     if verb == "ask":
         if match := re.match(
             r"(?:if|whether) (?:s?he|they) (is|are|can|could|will|would|has|have|wants?|needs?|likes?)\b(.*)",

@@ -120,8 +120,6 @@ def _plan_comparison(clause: str, titles: list[str], draft: Draft) -> bool:
         rated = [result for result in results if result.items and len(result.numbers) > by_year]
         if len(rated) < len(results):
             raise CouldNot("one of them was not found")
-        if not word:
-            return StepResult("")
         value = {result.items[0].split(" (")[0]: result.numbers[by_year] for result in rated}
         best = (min if word in ("worse", "older") else max)(value.values())
         leading = [name for name, number in value.items() if number == best]

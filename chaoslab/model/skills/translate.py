@@ -82,8 +82,6 @@ def plan_clause(clause: str, draft: Draft) -> bool:
         if not REFERS.match(text)
         else text
     )
-    if re.match(r"(?:what|give)", clause, re.I) and re.search(r"\b(?:weather|temperature|event)", text, re.I):
-        return False
     needs: tuple[int, ...] = ()
     literal = ""
     if quote := re.search(QUOTE, text):

@@ -40,7 +40,7 @@ from chaoslab.reports.contents.headline import (
     list_harms,
 )
 from chaoslab.reports.contents.outcomes import outcome_word
-from chaoslab.reports.places import LOGS, read_report
+from chaoslab.reports.places import read_report
 from chaoslab.reports.text import escape_and_shorten
 
 NAME, ASKED = 200, 1000
@@ -70,9 +70,9 @@ class Contents:
         return cls(source, report, to_one_line(where, NAME))
 
     @classmethod
-    def from_run_name(cls, name: str, *, where: str, logs: Path = LOGS) -> Contents:
+    def from_run_name(cls, name: str, *, where: str) -> Contents:
         """The same, of a run by its name. Raises LookupError: as `places.read`."""
-        report, source = read_report(name, logs=logs)
+        report, source = read_report(name)
         return cls.from_source(source, where=where, report=report)
 
     @cached_property

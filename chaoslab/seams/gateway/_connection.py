@@ -138,8 +138,9 @@ class Connection(RequestHandler):
         return SentAnswer(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
 
     def log_exception(self, *args: Any, **kwargs: Any) -> None:
-        """Tells of what fails while there is a client. One may leave while the rest of its upload is thrown away."""
-        if self.transport is not None:
+        """Tells of what fails while there is a client. One may leave while the rest of its upload is thrown away, or
+        send what is no HTTP there, of which it has been told."""
+        if self.transport is not None and not isinstance(kwargs.get("exc_info"), RequestPayloadError):
             super().log_exception(*args, **kwargs)
 
     def reset_connection(self) -> None:

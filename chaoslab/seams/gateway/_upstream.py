@@ -325,7 +325,8 @@ class Upstream:
 
 def get_first_line(message: str) -> str:
     """The first line of what is wrong with a head or a body, without the excerpt that follows it."""
-    return message.strip().splitlines()[0].rstrip(":")
+    # aiohttp's own words come behind those of the status, in a line of their own.
+    return message.removeprefix("400, message:").strip().splitlines()[0].rstrip(":")
 
 
 def describe_tls_error(error: Exception) -> str:

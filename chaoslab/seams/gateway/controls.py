@@ -1,4 +1,4 @@
-"""The levers of a gateway that stands, and the bounds after which it makes no more faults.
+"""The levers of a gateway that stands, and the share of failed requests above which it makes no more faults.
 
 The levers are asked for below the path `/.chaoslab/TOKEN/`, which is printed at the start. Each takes effect with the
 next request, and is written down.
@@ -19,22 +19,11 @@ from chaoslab.seams.services.line import ClientEnd
 from chaoslab.seams.services.seam import ServiceSeam
 
 PATH = "/.chaoslab/"
-LEVERS = "status, faults, pause, resume, stop, renew, faults/NAME/off, faults/NAME/on and faults/NAME/chance/0.5"
+LEVERS = "status, faults, pause, resume, stop, faults/NAME/off, faults/NAME/on and faults/NAME/chance/0.5"
 # The fewest requests that have a rate of errors.
 RATED_MIN = 10
 _NONE = Candidates(())
 Answer = tuple[int, dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """The ends of all faults: their number, a time in seconds, a share of failed requests (0–1) with the seconds over
-    which it is taken, and the longest time between two renewals of whoever answers for them."""
-
-    faults_max: int | None = None
-    until_s: float | None = None
-    stop_if: tuple[float, float] | None = None
-    lease_s: float | None = None
 
 
 class FailureShare:
@@ -59,12 +48,14 @@ class FailureShare:
 
 @dataclass
 class Controls:
-    """The levers. `tell` writes a line down; `stop` ends what the gateway is for; without it, there are no levers."""
+    """The levers. `tell` writes a line down; `stop` ends what the gateway is for; without it, there are no levers.
+    `stop_if`: the share of failed requests (0–1) above which no more faults are made, and the seconds over which it is
+    taken."""
 
     seam: ServiceSeam
     tell: Callable[[str], object]
     stop: Callable[[], object] | None
-    bounds: Bounds
+    stop_if: tuple[float, float] | None = None
     paused: bool = False
     off: set[str] = field(default_factory=set)
     chances: dict[str, float] = field(default_factory=dict)
@@ -74,20 +65,14 @@ class Controls:
     def __post_init__(self) -> None:
         self.seam.limit = self.filter_enabled_injections
         self._named = {injection.name: injection for injection in self.seam.plan.injections}
-        self._told = self._over = ""
+        self._over = ""
         self._left: dict[int, Candidates] = {}
         self.now: Callable[[], float] = self.seam.clock.monotonic
-        self._began_s = self.renewed_s = self.now()
-        self._rate = FailureShare(self.bounds.stop_if[1]) if self.bounds.stop_if is not None else None
+        self._rate = FailureShare(self.stop_if[1]) if self.stop_if is not None else None
 
     def filter_enabled_injections(self, reach: Candidates) -> Candidates:
         """Those of the injections that may hit now."""
-        reason = self._find_bound_stop_reason()
-        # A reason is told when it first holds, and not for each request.
-        if reason and reason != self._told:
-            self._told = reason
-            self.tell(f"no more faults: {reason}")
-        if reason or self.paused:
+        if self._over or self.paused:
             return _NONE
         if not self.off and not self.chances:
             return reach
@@ -97,47 +82,33 @@ class Controls:
             )
         return self._left[id(reach)]
 
-    def stop_faults(self) -> None:
-        """Makes no more faults, for good: the gateway is to end, and only passes traffic on."""
+    def stop_faults(self, reason: str = "the gateway is to end, and only passes traffic on") -> None:
+        """Makes no more faults, for good."""
         if not self._over:
-            self._over = "the gateway is to end, and only passes traffic on"
-            self.tell(f"no more faults: {self._over}")
-            self._told = self._over
+            self._over = reason
+            self.tell(f"no more faults: {reason}")
 
     @property
     def fault_stop_reason(self) -> str:
-        """The reason for which no faults are made any more, by its bounds or the plan's limits; empty if there is
-        none."""
-        return self._find_bound_stop_reason() or self.seam.memory.guard.find_fault_end_reason()
+        """The reason for which no faults are made any more, by its own or the plan's limits; empty if there is none."""
+        return self._over or self.seam.memory.guard.find_fault_end_reason()
 
     def record_request_end(self, end: ClientEnd) -> None:
         """Takes the end of a request on its client's side."""
-        if self._rate is None or self.bounds.stop_if is None:
+        if self._rate is None or self.stop_if is None:
             return
-        share_max, over_s = self.bounds.stop_if
+        share_max, over_s = self.stop_if
         # By what the client saw: a service that is down answers nothing at all.
         failed = end.answer is None or end.answer[0] >= 400 or end.error is not None
         share = self._rate.add_request(self.now(), failed=failed)
-        if share > share_max and not self._over:
-            self._over = f"{share:.0%} of the requests failed (--stop-if error_rate > {share_max:g} over {over_s:g} s)"
+        if share > share_max:
+            self.stop_faults(
+                f"{share:.0%} of the requests failed (--stop-if error_rate > {share_max:g} over {over_s:g} s)"
+            )
 
     def _adjust_chance(self, injection: Injection) -> Injection:
         chance = self.chances.get(injection.name)
         return injection if chance is None else replace(injection, chance=chance)
-
-    def _find_bound_stop_reason(self) -> str:
-        """The reason for which no faults are made any more; empty if there is none. It stays."""
-        now_s, bounds = self.now(), self.bounds
-        if self._over:
-            return self._over
-        # Counted by the seam's memory, so that a hit that a story masked counts as well.
-        if bounds.faults_max is not None and self._count_hits() >= bounds.faults_max:
-            return f"--max-faults {bounds.faults_max} is reached"
-        if bounds.until_s is not None and now_s - self._began_s >= bounds.until_s:
-            return "the time of --until is over"
-        if bounds.lease_s is not None and now_s - self.renewed_s >= bounds.lease_s:
-            self._over = f"nobody renewed the lease of {bounds.lease_s:g} s"
-        return self._over
 
     def _count_hits(self) -> int:
         return sum(counts.times for counts in self.seam.memory.met.values())
@@ -159,10 +130,6 @@ class Controls:
             case "POST", ["stop"] if self.stop is not None:
                 self.tell("control: stopped")
                 self.stop()
-            case "POST", ["renew"]:
-                # A lease that is over stays over: what ended may not begin again unseen.
-                if not self._find_bound_stop_reason():
-                    self.renewed_s = self.now()
             case "POST", ["faults", name, _, *_] if name not in self._named:
                 return 404, {"error": f"no fault is called '{name[:60]}': {suggest_name(name, self._named)}"}
             case "POST", ["faults", name, "off" | "on" as way]:
@@ -187,7 +154,7 @@ class Controls:
             self._left.clear()
             return 200, self._describe_fault(lever[1])
         return 200, {
-            "paused": self.paused, "ended": self._find_bound_stop_reason(), "faults": self._count_hits(),
+            "paused": self.paused, "ended": self.fault_stop_reason, "faults": self._count_hits(),
             "under_way": len(self.seam.open),
         }  # fmt: skip
 

@@ -128,10 +128,10 @@ class ProcessFaults:
         """Stops the process of the call's service; None if an outage of it goes on. Raises NotStopped: the supervisor
         could not."""
         outage = active.fault.outage()
-        if outage is None:
-            return None
         async with self._asking[call.target]:  # of two calls at once, the second meets the outage of the first
-            return None if self.find_active_outage(call.target) else await self._stop_process(active, outage, call)
+            if outage is None or self.find_active_outage(call.target):
+                return None
+            return await self._stop_process(active, outage, call)
 
     async def _stop_process(self, active: ActiveFault, outage: Outage, call: Call) -> ConfirmedOutage:
         asked_s = self._clock.monotonic()

@@ -412,10 +412,13 @@ def make_text_result(text: str) -> dict[str, Any]:
 
 def make_tool_result(value: Any, schema: Any = None) -> dict[str, Any]:
     """A result of the lab's own, with structured content if the tool promises any."""
-    content = make_text_result(_value_to_text(value))
+    content = make_text_result(text := _value_to_text(value))
     if isinstance(schema, Mapping):
-        wrapped = list(schema.get("properties", ())) == ["result"]
-        content["structuredContent"] = schemas.fit_to_schema({"result": value} if wrapped else value, None, schema)
+        # As the Python SDK's server wraps what is no object: a function's text stays a text.
+        if list(parts := schema.get("properties", {})) == ["result"]:
+            of_text = isinstance(parts["result"], Mapping) and parts["result"].get("type") == "string"
+            value = {"result": text if of_text else value}
+        content["structuredContent"] = schemas.fit_to_schema(value, None, schema)
     return content
 
 

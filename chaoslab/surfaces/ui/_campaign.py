@@ -9,11 +9,10 @@ from typing import Any
 from chaoslab.base import files, levers
 from chaoslab.base.jsonable import to_one_line
 from chaoslab.campaigns.journal import FILE, PAUSED, JournalContents, read_journal
+from chaoslab.core.limits import LEASE_S
 
 TEXT, SHOWN = 300, 200
 """The most characters of a text, and the latest steps that are shown."""
-LEASE_S = 10.0
-"""The lease of a campaign that does not tell its own, in seconds."""
 
 
 def summarize_campaign(folder: Path) -> dict[str, Any]:

@@ -69,10 +69,8 @@ async def serve(
 
 async def _open_listeners(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> "list[Listener]":
     """A listener for each address of the host. These may use the files kept in reserve."""
-    from chaoslab.wire.server._listener import PORT_MAX, Listener, open_sockets
+    from chaoslab.wire.server._listener import Listener, open_sockets
 
-    if not 0 <= port <= PORT_MAX:  # uvloop would take it modulo 65536
-        raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")
     try:
         return [Listener(listener, connection, reserve=0) for listener in await open_sockets(host, port)]
     except OSError as error:

@@ -10,6 +10,9 @@ from chaoslab.base.registry import list_family_plugins
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.lab._virtual_lab import LabResult
 from tests.worlds.virtual import lab_runs
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 TOOLS = ("search", "weather", "movies", "calendar", "calculator", "messaging", "translator")
 SETTINGS = {"TOXIC_PROB": "0", "MODEL_TOXIC_PROB": "0", "ERROR_PROB": "0", "HALLUCINATION_PROB": "0", "TRIALS": "7"}

@@ -19,6 +19,9 @@ from chaoslab.execution.workers import InProcessExecutor
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from tests.cli_parts import environment
 from tests.worlds.virtual import lab_runs
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 TRIALS = 10
 SETTINGS = {**lab_runs.EVERYTHING, "TRIALS": str(TRIALS), "SEED": "2"}

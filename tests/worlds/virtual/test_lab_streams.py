@@ -10,12 +10,15 @@ import pytest
 
 from chaoslab.lab._virtual_lab import LabResult
 from tests.worlds.virtual import lab_runs
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 CALM = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
 STREAMED = {"STREAM": "on", "MODEL_TOKEN_MS": "50", "MODEL_TIMEOUT_S": "5", "SEED": "11"}
 DISTURBED = {**STREAMED, "STREAM_PROB": "0.5", "TOXIC_PROB": "0.2", "MODEL_TOXIC_PROB": "0.2", "TRIALS": "10"}
 
-SOME = lab_runs.prompts(range(1, 13))
+SOME = lab_runs.prompts(range(1, 9))
 
 
 def lines(found: list[LabResult], kind: str) -> list[dict[str, Any]]:

@@ -23,6 +23,9 @@ from chaoslab.execution.workers import InProcessExecutor
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from tests.plugin_parts import installed
 from tests.worlds.virtual import lab_runs
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 CLEAN = {"TOXIC_PROB": "0", "ERROR_PROB": "0", "SEED": "3", "DEADLINE_S": "100"}
 ASKED = 'Send Ana the message "hello". Then tell me the weather in Oslo.'
@@ -88,7 +91,7 @@ def test_a_trial_among_others_of_the_same_number_is_what_it_is_alone(stream: str
     asked = [(plan, SPECS["alike"]) for plan in PLANS.values()]
     asked += [(PLANS["sent twice"], spec) for spec in SPECS.values()]
     expected = [told(alone(run, *one)) for one in asked]
-    for order in (asked, asked[::-1]):
+    for order in (asked, asked[::-1]) if stream == "off" else (asked[::-1],):
         with trials(run) as trial:
             found = [told(trial(*one)) for one in order]
         assert found == (expected if order is asked else expected[::-1])

@@ -1,9 +1,11 @@
 """Threads of a program take turns on the machine, wait in virtual time, and are gone when the world is."""
 
+import _thread
 import contextvars
 import gc
 import os
 import queue
+import sys
 import threading
 import time
 import weakref
@@ -34,6 +36,16 @@ def _run(*works: Callable[[], Any], **kwargs: Any) -> list[threading.Thread]:
     for each in threads:
         each.join()
     return threads
+
+
+def test_a_bare_thread_that_exits_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    def story() -> float:
+        _thread.start_new_thread(sys.exit, ("its own end",))
+        time.sleep(1)
+        return now()
+
+    assert a_world().run_program(story) == 1.0
+    assert capsys.readouterr().err == ""
 
 
 def test_threads_sleep_side_by_side_and_are_named_from_one() -> None:

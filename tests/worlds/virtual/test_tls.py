@@ -48,6 +48,7 @@ def test_a_socket_with_tls_tells_what_a_real_one_tells() -> None:
         assert (sock.version(), sock.cipher()) == ("TLSv1.3", ("TLS_AES_256_GCM_SHA384", "TLSv1.3", 256))
         assert (sock.selected_alpn_protocol(), sock.compression(), sock.shared_ciphers()) == (None, None, None)
         assert (sock.server_hostname, sock.server_side, sock.pending()) == ("tools", False, 0)
+        assert (sock.get_channel_binding(), sock.get_verified_chain()) == (None, [])  # type: ignore[attr-defined]
         told: Any = sock.getpeercert()
         assert (told["subjectAltName"], sock.getpeercert(True)) == ((("DNS", "tools"),), b"")
         sock.do_handshake()

@@ -18,6 +18,9 @@ from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import CallTurns
 from tests import waiting
 from tests.worlds.virtual.machine_parts import a_world
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 began: list[int] = []
 

@@ -19,6 +19,9 @@ from chaoslab.record.history import History
 from chaoslab.worlds.virtual.machine.context import Unsupported, here
 from chaoslab.worlds.virtual.machine.machine import Hung
 from tests.worlds.virtual import lab_runs
+from tests.worlds.virtual.patch_parts import in_place
+
+stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
 
 CLEAN = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}
 
