@@ -70,6 +70,8 @@ def named(*modules: str, who: str, install: str) -> list[tuple[str, str]]:
 def test_each_command_names_what_is_missing(
     words: Sequence[str], missing: str, line: str, here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
+    for loaded in [name for name in sys.modules if name.startswith(f"{missing}.")]:  # an earlier test may have used it
+        monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, missing, None)
     assert typed(*words) == (2, "", line)
     assert list(here.iterdir()) == []

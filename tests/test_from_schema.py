@@ -424,6 +424,26 @@ def test_a_server_is_asked_for_all_pages_of_its_list() -> None:
             request_tools([sys.executable, "-c", server], {})
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_an_error_of_the_sdk_may_come_in_a_group(grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mcp import MCPError  # here, since the SDK takes half a second
+
+    errors: list[tuple[Exception, type[Exception], str]] = [
+        (MCPError(-32601, "Method not found"), ValueError, "it refuses the list of its tools: Method not found"),
+        (TimeoutError(), ValueError, "it gave no list of its tools within 20 s"),
+        (ConnectionRefusedError("nobody is there"), OSError, "nobody is there"),
+    ]
+    for error, kind, said in errors:
+
+        class Client:
+            def __init__(self, _: object, error: Exception = error) -> None:
+                raise ExceptionGroup("in a task group", [ExceptionGroup("", [error])]) if grouped else error
+
+        monkeypatch.setattr("mcp.Client", Client)
+        with pytest.raises(kind, match=f"^{said}$"):
+            request_tools([sys.executable], {})
+
+
 def test_a_tool_that_destroys_and_does_not_say_what_is_told() -> None:
     api = make_api("Desk", [tool("purge", {"destructiveHint": True})], "x", personal=PersonalDataMasker(), seed=1)
     assert "purge: it is destructive, and its name does not say what it changes" in api.lacking

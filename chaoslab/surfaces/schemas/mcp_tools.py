@@ -51,14 +51,22 @@ def request_tools(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str
 
     try:
         return asyncio.run(_fetch_tool_list(source, fields))
-    # except*, since the SDK's client runs in a task group.
-    except* MCPError as errors:
-        message = next(leaf for leaf in _flatten_exception_group(errors) if isinstance(leaf, MCPError)).error.message
-        raise ValueError(f"it refuses the list of its tools: {' '.join(message.split())[:200]}") from None
-    except* TimeoutError:
-        raise ValueError(f"it gave no list of its tools within {ANSWER_S:g} s") from None
-    except* ValidationError:
-        raise ValueError("its list of tools is none of MCP") from None
+    # The SDK's client runs in a task group, so an error comes alone or in a group of it. Not `except*`, which puts what
+    # is raised in it into a group too.
+    except (MCPError, TimeoutError, ValidationError, ExceptionGroup) as raised:
+        causes = [*_flatten_exception_group(raised)]
+        error = next(
+            (cause for cause in causes if isinstance(cause, MCPError | TimeoutError | ValidationError)), causes[0]
+        )
+        if isinstance(error, MCPError):
+            raise ValueError(
+                f"it refuses the list of its tools: {' '.join(error.error.message.split())[:200]}"
+            ) from None
+        if isinstance(error, TimeoutError):
+            raise ValueError(f"it gave no list of its tools within {ANSWER_S:g} s") from None
+        if isinstance(error, ValidationError):
+            raise ValueError("its list of tools is none of MCP") from None
+        raise error from None
 
 
 async def _fetch_tool_list(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
@@ -90,9 +98,12 @@ async def _fetch_tool_list(source: Sequence[str], fields: Mapping[str, str]) -> 
             return client.server_info.name if client.server_info else "", tools
 
 
-def _flatten_exception_group(errors: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
-    for error in errors.exceptions:
-        yield from _flatten_exception_group(error) if isinstance(error, BaseExceptionGroup) else (error,)
+def _flatten_exception_group(error: BaseException) -> Iterator[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        yield error
+        return
+    for part in error.exceptions:
+        yield from _flatten_exception_group(part)
 
 
 def make_api(name: str, tools: Sequence[Any], source: str, *, personal: PersonalDataMasker, seed: int) -> Api:
