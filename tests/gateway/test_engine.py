@@ -86,7 +86,7 @@ def scripted(logs: Path, *answers: bytes | None, timeout_s: float = 20.0) -> Ite
     with (
         service.listener,
         standing(logs, [service.route], timeout_s=timeout_s) as running,
-        socket.create_connection(("127.0.0.1", int(running.address.rpartition(":")[2])), 20) as line,
+        socket.create_connection(("127.0.0.1", int(running.address.rpartition(":")[2].rstrip("/"))), 20) as line,
     ):
         assert asked(line, GET).endswith(b"ok")
         yield service, line
@@ -401,7 +401,7 @@ def test_a_list_of_tools_in_mcp_tells_which_have_no_effects(tmp_path: Path) -> N
 def test_a_client_that_asks_first_is_told_to_go_on(tmp_path: Path) -> None:
     head, body = POST.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n")[:-2], POST[-2:]
     with shop() as server, standing(tmp_path, [f"crm={server.url}"]) as running:
-        address = "127.0.0.1", int(running.address.rpartition(":")[2])
+        address = "127.0.0.1", int(running.address.rpartition(":")[2].rstrip("/"))
         with socket.create_connection(address, 20) as line:
             line.sendall(head)
             assert line.recv(1 << 10) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -652,3 +652,24 @@ async def test_a_kept_connection_that_is_over_is_made_anew(
     upstream.protocol, upstream._idle_s = cast(Any, old), loop.time() - idle_s
     assert await upstream._ensure_connection() is kept
     assert (upstream.protocol is (old if kept else new), closed, noted) == (True, [] if kept else ["old"], hasty)
+
+
+def test_a_connection_that_is_taken_as_it_ends_is_closed(tmp_path: Path) -> None:
+    """One that is left open is told of when it is collected, which fails the test."""
+    for turn in range(8):
+        known, clients = threading.Event(), list[socket.socket]()
+
+        def knock(port: int, known: threading.Event = known, clients: list[socket.socket] = clients) -> None:
+            with suppress(OSError):  # from the end on nobody is there
+                for _ in range(400):
+                    clients.append(socket.create_connection(("127.0.0.1", port)))
+                    known.set()
+
+        with standing(tmp_path / str(turn), ["crm=http://127.0.0.1:9"]) as running:
+            thread = threading.Thread(target=knock, args=(int(running.address.rpartition(":")[2].rstrip("/")),))
+            thread.start()
+            known.wait()
+        thread.join()
+        for client in clients:
+            client.close()
+        gc.collect()

@@ -211,6 +211,12 @@ def run_gateway(
         task = loop.create_task(beside()) if beside is not None else None
         ready.set()
         await stop.wait()
+        # A closed server cannot make a connection that it has accepted just now, and asyncio leaves that open. So no more
+        # are accepted, and the last are made, which takes two turns of the loop, before the servers close.
+        for listener in listeners.values():
+            loop.remove_reader(listener)
+        for _ in range(3):
+            await asyncio.sleep(0)
         for acceptor in open_:
             acceptor.close()
         for line in [line for server, _ in servers for line in server.connections]:
