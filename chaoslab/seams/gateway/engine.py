@@ -211,8 +211,8 @@ def run_gateway(
         task = loop.create_task(beside()) if beside is not None else None
         ready.set()
         await stop.wait()
-        # A closed server cannot make a connection that it has accepted just now, and asyncio leaves that open. So no more
-        # are accepted, and the last are made, which takes two turns of the loop, before the servers close.
+        # asyncio leaves open what a server has accepted just before it is closed. So accepting ends first, and the
+        # last connections are made, which takes two turns of the loop.
         for listener in listeners.values():
             loop.remove_reader(listener)
         for _ in range(3):
