@@ -71,7 +71,8 @@ def test_the_callers_of_a_stopped_container_meet_it_and_all_come_back(stack: Sta
     assert len(list(history.find_events(PromptFinished))) == len(FAULTS)
     own = {f"p{number}.r1": each for number, each in enumerate(FAULTS.values(), start=1)}  # search stands in for others
     stopped = [(r.trial, e.fault, e.target, e.how) for r, e in history.find_events(ServiceStopped)]
-    assert [each for each in stopped if own[each[0] or ""] == each[1:]] == [
+    # Once each: an attempt that comes when the service is back meets its fault again, as a chance of 1 says.
+    assert list(dict.fromkeys(each for each in stopped if own[each[0] or ""] == each[1:])) == [
         (trial, *each) for trial, each in own.items()
     ]
     back = [(r.trial, e.target, e.how) for r, e in history.find_events(ServiceResumed)]
