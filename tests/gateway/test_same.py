@@ -1,4 +1,5 @@
-"""An exchange that no fault hits is the same at the gateway as without it, for the service and for its client."""
+"""An exchange that no fault hits is the same at the gateway as without it, for the service and for its client. So is
+the end of an answer that the service breaks off, whatever hits it."""
 
 import gzip
 import io
@@ -12,7 +13,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.gateway.parts import standing
+import pytest
+
+from chaoslab.core.events import CallFinished, Effect
+from tests.gateway.parts import history, standing
 
 EXCHANGES = 300
 CERTAIN = 32_000
@@ -243,5 +247,25 @@ def test_exchanges_are_the_same_with_and_without_the_gateway() -> None:
                 assert service.read.wait(20)
                 found.append((heard, service.got))
             assert found[1] == found[0], case
+    service.listener.shutdown(socket.SHUT_RDWR)
+    service.listener.close()
+
+
+@pytest.mark.parametrize("end", ["cut", "reset"])
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_an_answer_that_its_service_breaks_off_is_the_same_with_a_fault_on_it(
+    framing: str, end: str, tmp_path: Path
+) -> None:
+    service, found = Service(), list[Any]()
+    service.case = Case(method=b"POST", sent=(b"x", 9), told=(b"answer!!", 100), framing=framing, end=end)
+    for name, faults in (("plain", ()), ("hit", ({"fault": "latency", "target": "s", "delay_s": 0.01},))):
+        with standing(tmp_path / name, [f"s=http://127.0.0.1:{service.port}"], *faults) as running:
+            heard = exchange(service.case, int(running.address.rpartition(":")[2]), b"/s")
+        logged = history(tmp_path / name)
+        (end_event,) = [event for _, event in logged.find_events(CallFinished)]
+        effects = [event.effect for _, event in logged.find_events(Effect)]
+        found.append((heard, end_event.error, end_event.status, end_event.reply, effects))
+    assert found[1] == found[0]
+    assert found[0][0][2:4] == (b"answer!!" * 50, False)
     service.listener.shutdown(socket.SHUT_RDWR)
     service.listener.close()

@@ -241,12 +241,14 @@ def test_an_asgi_application_that_fails_is_a_500_and_the_world_goes_on(errors: p
 
 
 class Broken:
-    """A WSGI application's answer that fails behind its beginning: in its rest, or where it is closed."""
+    """A WSGI application's answer that fails: before its first part, in its rest, or where it is closed."""
 
     def __init__(self, where: str) -> None:
         self.where = where
 
     def __iter__(self) -> Iterator[bytes]:
+        if self.where == "first":
+            raise ValueError("the first failed")
         yield b"20"
         if self.where == "rest":
             raise ValueError("the rest failed")
@@ -257,11 +259,19 @@ class Broken:
 
 
 def breaking(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    start_response("200 OK", [("Content-Length", "2")])
+    where = environ["PATH_INFO"][1:]
+    start_response("200 OK", [("Content-Length", "4" if where == "rest" else "2")])
+    return Broken(where)
+
+
+def breaking_in_chunks(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    start_response("200 OK", [("Content-Type", "application/json")])
     return Broken(environ["PATH_INFO"][1:])
 
 
 async def breaking_asgi(scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:  # noqa: ARG001
+    if scope["path"] == "/first":
+        raise ValueError("the first failed")
     more = scope["path"] == "/rest"
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"20", "more_body": more})
@@ -269,20 +279,60 @@ async def breaking_asgi(scope: Any, receive: Callable[[], Any], send: Callable[[
         raise ValueError("the close failed")
 
 
-@pytest.mark.parametrize("app", [breaking, breaking_asgi])
-@pytest.mark.parametrize(
-    ("where", "answer", "said"),
-    [("rest", 500, "the rest failed|the application did not end its answer"), ("close", 200, "the close failed")],
-)
-def test_only_what_fails_before_the_end_of_an_answer_is_a_500(
-    app: Any, where: str, answer: int, said: str, errors: pytest.LogCaptureFixture
-) -> None:
-    def agent(_: str) -> int:
-        return httpx.get(f"http://shop/{where}").status_code
+def read_to_its_end(where: str) -> tuple[int, bytes, str]:
+    """The status, the body as far as it comes, and the client's own word for its end."""
+    with httpx.stream("POST", f"http://shop/{where}") as reply:
+        body = b""
+        try:
+            for part in reply.iter_raw():
+                body += part
+        except httpx.RemoteProtocolError as error:
+            return reply.status_code, body, str(error)
+        return reply.status_code, body, "whole"
 
-    faults = [lab.inject("wrong_value", "shop")]
-    assert lab.run(agent, "go", services={"shop": app}, faults=faults, twin=False).answer == answer
-    assert re.search(said, errors.text)
+
+FAILED = (500, b"Internal Server Error", "whole")
+IN_CHUNKS = (200, b"20", "peer closed connection without sending complete message body (incomplete chunked read)")
+BY_LENGTH = (
+    200,
+    b"20",
+    "peer closed connection without sending complete message body (received 2 bytes, expected 4)",
+)
+
+
+@pytest.mark.parametrize("fault", [None, "latency", "slicer"])
+@pytest.mark.parametrize(
+    ("app", "where", "heard"),
+    [
+        (breaking, "first", FAILED), (breaking_in_chunks, "first", FAILED), (breaking_asgi, "first", FAILED),
+        (breaking, "rest", BY_LENGTH), (breaking_in_chunks, "rest", IN_CHUNKS), (breaking_asgi, "rest", IN_CHUNKS),
+        (breaking, "close", (200, b"20", "whole")), (breaking_in_chunks, "close", IN_CHUNKS),
+        (breaking_asgi, "close", (200, b"20", "whole")),
+    ],
+)  # fmt: skip
+def test_what_fails_in_an_answer_is_the_same_with_a_fault_on_it(
+    app: Any, where: str, heard: Any, fault: str | None, errors: pytest.LogCaptureFixture
+) -> None:
+    faults = [lab.inject(fault, "shop")] if fault else []
+    trial = lab.run(lambda _: read_to_its_end(where), "go", services={"shop": app}, faults=faults, twin=False)
+    assert trial.answer == heard
+    assert [effect["effect"] for effect in trial.effects] == ([] if where == "first" else [f"POST /{where}"])
+    assert re.search(f"the {where} failed|the application did not end its answer", errors.text)
+
+
+def broken_stream(_: AppRequest) -> Any:
+    def events() -> Iterator[str]:
+        yield "data: 1\n\ndata: 2\n\n"
+        raise ValueError("the rest failed")
+
+    return 200, events(), {"Content-Type": "text/event-stream"}
+
+
+@pytest.mark.usefixtures("errors")
+def test_the_events_before_a_break_come_though_a_fault_delays_them() -> None:
+    faults = [lab.inject("slow_chunks", "shop", delay_s=2.0)]
+    trial = lab.run(lambda _: read_to_its_end("x"), "go", services={"shop": broken_stream}, faults=faults, twin=False)
+    assert trial.answer == (200, b"data: 1\n\ndata: 2\n\n", IN_CHUNKS[2])
 
 
 async def fails_to_start(scope: Any, receive: Callable[[], Any], send: Callable[[Message], Any]) -> None:

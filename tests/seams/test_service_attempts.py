@@ -60,9 +60,6 @@ class Whole:
     fields: list[tuple[str, str]] = field(default_factory=lambda: list(JSON))
     body: bytes = BODY
 
-    async def read_all(self) -> tuple[int, list[tuple[str, str]], bytes]:
-        return self.status, self.fields, self.body
-
     def iterate_parts(self) -> BodyParts:
         return Iterated(iter((self.body,)))
 

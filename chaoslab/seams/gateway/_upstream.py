@@ -485,13 +485,6 @@ class GatewayAnswer(BodyParts):
             self._taking(piece)
         return piece
 
-    async def read_all(self) -> tuple[int, Fields, bytes]:
-        """The whole answer. Raises Failure: it broke off."""
-        parts = []
-        while (piece := await self.read_part()) is not None:
-            parts.append(piece)
-        return self.status, self.fields, b"".join(parts)
-
     def iterate_parts(self) -> BodyParts:
         return self
 

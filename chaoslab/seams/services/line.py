@@ -37,9 +37,6 @@ class AppAnswer(Protocol):
     status: int
     fields: list[tuple[str, str]]
 
-    async def read_all(self) -> Answered:
-        """The whole answer."""
-
     def iterate_parts(self) -> BodyParts:
         """The body as it comes. Its `read_part` raises a `Failure` if the application failed in its middle."""
 

@@ -445,7 +445,8 @@ class ServiceAttempt(Attempt):
         if reply.stream is not None:
             # The application's own headers with their repetitions, unless a story has changed them.
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
-            fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
+            # Pipes may change the length; without them it stays what the application has promised.
+            fields = [(name, value) for name, value in unchanged if not reply.pipes or name.lower() not in LENGTHS]
             events = make_message_splitter(reply.status, fields)
             return [(str(reply.status), [*fields, *last])], _PipedParts(self, reply.stream, reply.pipes, events)
         self.reply = ServedReply.from_reply(reply)
@@ -488,11 +489,14 @@ class ServiceAttempt(Attempt):
         answer = await self.line.request_service_answer(request)
         self.wait_for_pause_end()
         streams = (is_event_stream if self._reads_all else has_body_in_parts)(answer.fields)
-        if answer.status != UPGRADED and not streams:
-            status, fields, body = await answer.read_all()
-            return self._record_whole_answer(status, fields, body, request, value)
         answer_parts, first = answer.iterate_parts(), b""
-        if self._reads_all and self.message is not None:
+        if answer.status != UPGRADED and not streams:
+            body, failure = await _read_whole(answer_parts)
+            if failure is None:
+                return self._record_whole_answer(answer.status, answer.fields, body, request, value)
+            # It fails in its rest: the client gets what came, and then the break, as without a hit.
+            answer_parts = _BrokenOffParts(body, failure)
+        elif self._reads_all and self.message is not None:
             first, is_whole = await _read_until_server_request(answer_parts)
             if is_whole:
                 return self._record_whole_answer(answer.status, answer.fields, first, request, value)
@@ -894,6 +898,21 @@ class _RecordedParts(BodyParts):
         return piece
 
 
+class _BrokenOffParts(BodyParts):
+    """A body of which this much came, and then its failure."""
+
+    def __init__(self, body: bytes, failure: Failure) -> None:
+        self._body: bytes | None = body
+        self._failure = failure
+
+    async def read_part(self) -> bytes | None:
+        body, self._body = self._body, None
+        if body is None:
+            raise self._failure
+        # Also an empty one, with which the head goes out.
+        return body
+
+
 class _PipedParts(BodyParts):
     """A body through the pipes of stories, event by event, each when it is due. Nothing is read while a pipe holds more
     than its room."""
@@ -901,6 +920,7 @@ class _PipedParts(BodyParts):
     def __init__(self, attempt: ServiceAttempt, parts: BodyParts, pipes: Sequence[Pipe], events: BodySplitter) -> None:
         self._attempt, self._parts, self._now = attempt, parts, attempt.seam.clock.monotonic
         self._line = PipedBody(pipes, self._now(), events) if pipes else None
+        self._failure = Failure("reset")
 
     async def read_part(self) -> bytes | None:
         if self._line is None:
@@ -908,19 +928,35 @@ class _PipedParts(BodyParts):
             self._attempt.wait_for_pause_end()
             return piece
         while (item := self._line.poll(self._now())) is not Signal.END:
-            # A pipe's own reset; an end of the service's comes as an exception of `take`.
+            # A pipe's own reset, or the service's failure behind all that came before it.
             if isinstance(item, Signal):
-                raise Failure("reset")
+                raise self._failure
             if item is not None:
                 return item
             if self._line.has_room:
-                piece = await self._parts.read_part()
+                try:
+                    piece = await self._parts.read_part()
+                except Failure as failure:
+                    self._failure = failure
+                    self._line.feed(None, self._now(), broke=True)
+                    continue
                 self._attempt.wait_for_pause_end()
                 self._line.feed(piece, self._now())
             else:
                 wake_s = self._line.find_next_due()
                 await self._attempt.wait_for_hang_up(inf if wake_s is None else wake_s - self._now())
         return None
+
+
+async def _read_whole(parts: BodyParts) -> tuple[bytes, Failure | None]:
+    """All of a body that came, and its failure if it broke off."""
+    pieces = []
+    try:
+        while (piece := await parts.read_part()) is not None:
+            pieces.append(piece)
+    except Failure as failure:
+        return b"".join(pieces), failure
+    return b"".join(pieces), None
 
 
 async def _read_until_server_request(parts: BodyParts) -> tuple[bytes, bool]:

@@ -48,6 +48,12 @@ def service(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iter
     if path == "/fails-late":
         start_response("200 OK", [plain])
         return fails_late()
+    if path == "/breaks-off":
+        start_response("200 OK", [plain, ("Content-Length", "10")])
+        return fails_late()
+    if path == "/fails-empty":
+        start_response("200 OK", [plain, ("Content-Length", "10")])
+        return fails_late(b"")
     if path == "/silent":
         return [b"it never began"]
     if path == "/fails-last":
@@ -76,8 +82,8 @@ def service(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iter
     return [] if environ["REQUEST_METHOD"] == "HEAD" else [said]
 
 
-def fails_late() -> Iterator[bytes]:
-    yield b"one"
+def fails_late(first: bytes = b"one") -> Iterator[bytes]:
+    yield first
     raise ValueError("too late to say so")
 
 
@@ -190,6 +196,8 @@ ASKS = {
     "a handler that fails": (b"GET /fails" + HEAD + b"\r\n",),
     "a handler that cannot reach what it needs": (b"GET /lost" + HEAD + b"\r\n",),
     "a handler that fails in the middle": (b"GET /fails-late" + HEAD + b"\r\n",),
+    "a handler that fails in the middle of what it promised": (b"GET /breaks-off" + HEAD + b"\r\n",),
+    "a handler that fails behind an empty part": (b"GET /fails-empty" + HEAD + b"\r\n",),
     "a handler that fails when all is said": (b"GET /fails-last" + HEAD + b"\r\n",),
     "a handler that never begins": (b"GET /silent" + HEAD + b"\r\n",),
     "more than was promised": (b"GET /long" + HEAD + b"\r\n",),

@@ -1,46 +1,19 @@
-"""Answers of applications, of WSGI or made to look like it: whole, in parts as they come, or broken off."""
+"""Answers of applications, of WSGI or made to look like it: in parts as they come, or broken off."""
 
 import io
-import itertools
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any
 
 from chaoslab.base.boundary import reraise_unless_foreign
 from chaoslab.core.exchange import Failure
 from chaoslab.seams.services.app import LEFT, RAW, Wsgi
-from chaoslab.seams.services.line import Answered, Iterated
+from chaoslab.seams.services.line import Iterated
 
 Started = tuple[str, list[tuple[str, str]]]
 """Status line and headers, as an application states them."""
-
-
-class Answering:
-    """A context with the status line, the headers and the parts of an application's answer. The first two are there
-    once the first part is."""
-
-    __slots__ = ("_app", "_environ", "_parts", "_started")
-
-    def __init__(self, app: Wsgi, environ: dict[str, Any]) -> None:
-        self._app, self._environ = app, environ
-        self._started: list[Started] = []
-
-    def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG002
-        # A second call, with `exc_info`, replaces the first as long as nothing was sent (PEP 3333).
-        self._started[:] = [(status, headers)]
-
-    def __enter__(self) -> tuple[list[Started], Iterable[bytes]]:
-        self._parts = self._app(self._environ, self._start_response)
-        return self._started, self._parts
-
-    def __exit__(self, *_: object) -> None:
-        close = getattr(self._parts, "close", None)
-        if close is not None:
-            # PEP 3333: the server calls `close` of what the application returned, also after an error.
-            close()
 
 
 _FIXED = {
@@ -112,58 +85,67 @@ class OpenedAnswer:
         headers: Iterable[tuple[bytes, bytes]],
         body: bytes,
         *,
-        https: bool = False,
-        left: list[Callable[[], None]] | None = None,
+        https: bool,
+        left: list[Callable[[], None]],
+        is_client_gone: Callable[[], bool],
     ) -> None:
         """`left`: the functions to call when the client hangs up."""
-        self._target, self._name, self._stack = target, name, ExitStack()
+        self._target, self._name, self._is_client_gone = target, name, is_client_gone
+        self._started: list[Started] = []
+        self._answer: Any = None
         environ = build_environ(method, target, headers, body, name)
         environ["wsgi.url_scheme"] = "https" if https else "http"
-        if left is not None:
-            environ[LEFT] = left
+        environ[LEFT] = left
         try:
-            started, parts = self._stack.enter_context(Answering(app, environ))
-            self._rest = iter(parts)
+            self._answer = app(environ, self._start_response)
+            self._rest: Iterator[bytes] = filter(None, self._answer)
+            # PEP 3333: the head goes out with the first part that is not empty. Until then a failure is a 500.
             self._first = next(self._rest, b"")
-            status, self.fields = started[0]
+            status, self.fields = self._started[0]
             self.status = int(status[:3])
         except BaseException as error:  # noqa: BLE001 - the application's own
             reraise_unless_foreign(error)
-            self._turn_into_error_500()
+            self._log_error()
+            self.status, self.fields = 500, build_closing_text_headers(FAILED)
+            self._first, self._rest = FAILED, iter(())
 
-    async def read_all(self) -> Answered:
-        """The whole answer; 500 if the rest of it fails."""
-        try:
-            body = self._first + b"".join(self._rest)
-        except BaseException as error:  # noqa: BLE001 - the application's own
-            reraise_unless_foreign(error)
-            self._turn_into_error_500()
-            body = self._first
-        self.close()
-        return self.status, self.fields, body
+    def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG002
+        # A second call, with `exc_info`, replaces the first as long as nothing was sent (PEP 3333).
+        self._started[:] = [(status, headers)]
 
     def iterate_parts(self) -> Iterated:
-        """The body as it comes. `take` raises a `Failure`, closed, if the application fails."""
-        return Iterated(self._generate_parts())
+        return Iterated(self.generate_parts())
 
-    def _generate_parts(self) -> Iterator[bytes]:
+    def generate_parts(self) -> Iterator[bytes]:
+        """The parts of the body as they come. Raises Failure: closed, since the application failed."""
         try:
-            yield from filter(None, itertools.chain((self._first,), self._rest))
+            yield self._first
+            yield from self._rest
+            # In here, since servers do not end an answer whose `close` fails.
+            self._call_close()
         except BaseException as error:  # noqa: BLE001 - the application's own
             reraise_unless_foreign(error)
-            log_app_error(self._target, self._name)
+            self._log_error()
             raise Failure("closed") from None
         finally:
             self.close()
 
     def close(self) -> None:
-        """Tells the application that its answer is over. An error of that changes nothing any more."""
+        """Tells the application that its answer is over, though it was not read to its end. An error of that changes
+        nothing any more."""
         try:
-            self._stack.close()
+            self._call_close()
         except BaseException as error:  # noqa: BLE001 - the application's own
             reraise_unless_foreign(error)
-            log_app_error(self._target, self._name)
+            self._log_error()
 
-    def _turn_into_error_500(self) -> None:
-        log_app_error(self._target, self._name)
-        self.status, self.fields, self._first, self._rest = 500, build_closing_text_headers(FAILED), FAILED, iter(())
+    def _call_close(self) -> None:
+        # PEP 3333: the server calls `close` of what the application returned, also after an error.
+        answer, self._answer = self._answer, None
+        if (close := getattr(answer, "close", None)) is not None:
+            close()
+
+    def _log_error(self) -> None:
+        # An application may fail because its client has gone, which is no error of its own.
+        if not self._is_client_gone():
+            log_app_error(self._target, self._name)

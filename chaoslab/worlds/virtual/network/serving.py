@@ -11,24 +11,24 @@ from chaoslab.base.boundary import reraise_unless_foreign
 from chaoslab.base.phrases import get_status_phrase
 from chaoslab.core.chain import run_synchronously
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.services.app import LEFT, Wsgi
+from chaoslab.seams.services.app import Wsgi
 from chaoslab.seams.services.seam import ServiceSeam
 from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS
 from chaoslab.worlds.virtual.machine.machine import Waiter
 from chaoslab.worlds.virtual.network._app_answers import (
     FAILED,
-    Answering,
     OpenedAnswer,
     Started,
     build_closing_text_headers,
-    build_environ,
     log_app_error,
 )
 from chaoslab.worlds.virtual.network._client_side import HEAD_MAX, ClientSide, make_connection_gate
 from chaoslab.worlds.virtual.network.network import Network, NetworkEnd
 
 HTTPS = 443
+OpenAnswer = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], OpenedAnswer]
+"""The function that begins an application's answer to a method, a target, headers and a body."""
 
 
 def uses_tls(end: NetworkEnd) -> bool:
@@ -40,8 +40,8 @@ def uses_tls(end: NetworkEnd) -> bool:
 class ServerSide:
     """The server's side of one connection; requests are answered one after the other."""
 
-    def __init__(self, app: Wsgi, end: NetworkEnd, name: str, client: ClientSide | None) -> None:
-        self._machine, self._app, self._end, self._name = end.machine, app, end, name
+    def __init__(self, open_answer: OpenAnswer, end: NetworkEnd, name: str, client: ClientSide | None) -> None:
+        self._machine, self._open_answer, self._end, self._name = end.machine, open_answer, end, name
         self._client = client
         # h11's own bound of a head is 16 KB.
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_MAX)
@@ -127,12 +127,13 @@ class ServerSide:
                 self._wire = attempt.make_fault_wire(self._write_piece)
                 self._send_answer(*played, bodiless=bodiless)
             else:
-                environ = build_environ(request.method.decode(), request.target, request.headers, body, self._name)
-                environ["wsgi.url_scheme"] = "https" if uses_tls(self._end) else "http"
-                environ[LEFT] = self.left
-                with Answering(self._app, environ) as (started, parts):
-                    answer = attempt.yield_parts_and_record(started, parts) if attempt else iter(parts)
-                    self._send_answer(started, answer, bodiless=bodiless)
+                answer = self._open_answer(request.method.decode(), request.target, request.headers, body)
+                started, parts = [(str(answer.status), answer.fields)], answer.generate_parts()
+                try:
+                    parts = attempt.yield_parts_and_record(started, parts) if attempt else parts
+                    self._send_answer(started, parts, bodiless=bodiless)
+                finally:
+                    answer.close()
         except Failure as broken:
             if broken.kind == "reset":
                 self._end.reset()
@@ -159,9 +160,9 @@ class ServerSide:
         self.handle_arrival()
 
     def _send_answer(self, started: list[Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
-        """Sends an answer of known length at once, else each part as it comes, in chunks, and closes the connection, as
-        waitress does."""
-        # Before the head, which an application may state with its first part.
+        """Sends an answer part by part as they come, of unknown length in chunks, and closes the connection behind
+        those, as waitress does."""
+        # Before the head, which the seam may change with the first part.
         first = next(parts, b"")
         status, headers = started[0]
         code = int(status[:3])
@@ -172,19 +173,17 @@ class ServerSide:
         if size is None:
             fields.append(("connection", "close"))
         head = self._encode_event(h11.Response(status_code=code, headers=fields, reason=reason))
-        if size is None:
-            self._write_bytes(head)
-            for piece in itertools.chain((first,), parts):
-                self._write_bytes(self._encode_data(b"" if bodiless else piece))
-                self._wait_for_write_room()
-            self._write_bytes(self._encode_event(h11.EndOfMessage()))
-            return
-        # No more than was promised: the rest would be read as the next answer.
-        body = b"" if bodiless else (first + b"".join(parts))[:size]
-        self._write_bytes(head + self._encode_data(body))
-        if len(body) < size and not bodiless:
+        sent = 0
+        for piece in itertools.chain((first,), parts):
+            # No more than was promised: the rest would be read as the next answer.
+            data = b"" if bodiless else piece if size is None else piece[: size - sent]
+            sent += len(data)
+            self._write_bytes(head + self._encode_data(data))
+            head = b""
+            self._wait_for_write_room()
+        if size is not None and sent < size and not bodiless:
             # A client that was promised more waits, or finds the connection closed: an error of the application's.
-            raise EOFError(f"{size} bytes were promised, and {len(body)} came")
+            raise EOFError(f"{size} bytes were promised, and {sent} came")
         self._write_bytes(self._encode_event(h11.EndOfMessage()))
 
     def _write_bytes(self, data: bytes) -> None:
@@ -244,7 +243,7 @@ def _accept_connection(app: Wsgi, name: str, seam: ServiceSeam | None, host: str
     opened = partial(_open_answer, end, app, name)
     # Only a watched service has somebody who is told what its client took.
     client = ClientSide(end, seam, host, opened) if seam is not None else None
-    ServerSide(app, end, name, client).handle_arrival()
+    ServerSide(opened, end, name, client).handle_arrival()
 
 
 def _open_answer(
@@ -257,4 +256,18 @@ def _open_answer(
     body: bytes,
 ) -> OpenedAnswer:
     connection: Any = end.receiver
-    return OpenedAnswer(app, name, method, target, headers, body, https=uses_tls(end), left=connection.left)
+
+    def is_client_gone() -> bool:
+        return end.closed or end.error is not None
+
+    return OpenedAnswer(
+        app,
+        name,
+        method,
+        target,
+        headers,
+        body,
+        https=uses_tls(end),
+        left=connection.left,
+        is_client_gone=is_client_gone,
+    )
