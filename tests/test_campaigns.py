@@ -26,6 +26,7 @@ from chaoslab.campaigns._probes import find_gateway_url
 from chaoslab.campaigns.bounds import Bound, StopBound, parse_number
 from chaoslab.campaigns.journal import Journal, JournalContents, read_journal
 from chaoslab.campaigns.load import Campaign, RoundUnit, find_round_start, load_campaign
+from chaoslab.campaigns.presence import Presence
 from chaoslab.campaigns.report import render_report_text
 from chaoslab.campaigns.running import AlreadyRunning, CampaignRunner, apply_campaign_action
 from chaoslab.cli import _build_parser, main
@@ -39,7 +40,7 @@ from chaoslab.scenarios.load import ScenarioErrors
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests import warm
 from tests.cli_parts import Typed
-from tests.gateway.parts import shop
+from tests.gateway.parts import process_of, shop
 from tests.seams.lab_parts import embedded, eventually
 from tests.wire.wire_parts import free_port
 
@@ -109,6 +110,11 @@ def made(folder: Path, *, clock: Time | None = None, **given: Any) -> Campaign:
     file = folder / "shop.campaign.yml"
     file.write_text(yaml.safe_dump({"campaign": "shop", "steps": [{"command": ["true"]}], **given}))
     return load_campaign(file, clock=clock or Time())
+
+
+def report(story: JournalContents) -> str:
+    """The report of a campaign none of whose processes is there."""
+    return render_report_text(story, "shop", Presence(runs=False, gateways=(), faults_s=0.0), "shop.campaign.yml")
 
 
 def runner(
@@ -493,7 +499,7 @@ def test_rollbacks_run_whatever_becomes_of_the_others_and_failures_come_first(tm
     ]  # fmt: skip
     assert (tmp_path / "one").exists()
     assert (tmp_path / "all").exists()
-    assert render_report_text(story, "shop").startswith("COULD NOT BE UNDONE: `false`: exit code 1\n")
+    assert report(story).startswith("COULD NOT BE UNDONE: `false`: exit code 1\n")
 
 
 def test_a_steady_state_that_does_not_come_back_is_the_result(tmp_path: Path) -> None:
@@ -536,7 +542,7 @@ def test_a_campaign_that_was_killed_is_taken_back_and_goes_on(tmp_path: Path) ->
     with (made_.folder / "journal.jsonl").open("ab") as file:
         file.write(b'{"what": "over", "sta')  # the kill struck here
     again, said = runner(tmp_path, [Step(), Step()], **given)
-    assert "NOT ROLLED BACK YET: b" in render_report_text(again.journal_contents, "shop")
+    assert "NOT ROLLED BACK YET: b\nshop: not ended: its process is gone" in report(again.journal_contents)
     old = LimitGuard([Limits(lease=str(again.folder / "lease.1"), lease_s=5)], clock=Time())
     levers.renew_lease(again.folder / "lease.1", clock=Time())
     assert not old.find_fault_end_reason()
@@ -600,7 +606,7 @@ def test_rounds_share_a_budget_of_trials_and_show_a_trend(tmp_path: Path) -> Non
     story = made_.run()
     assert asked == [20, 20, 5]
     assert "the budget of 45 trials is spent" in story.why
-    assert "100% → 10% → 10% of the trials passed" in render_report_text(story, "shop")
+    assert "100% → 10% → 10% of the trials passed" in report(story)
 
 
 def test_a_budget_is_shared_by_the_scenarios_of_a_folder_and_raises_no_number(tmp_path: Path) -> None:
@@ -763,7 +769,7 @@ class Traffic:
     def start(self) -> subprocess.Popen[bytes]:
         gateway = ["chaoslab", "gateway", "--port", str(self.port), "--linger", f"{self.linger_s:g}", *self.logs]
         gateway += ["--route", f"crm={self.url}", "--fault", "tool_error:crm"]
-        made(self.folder, steps=[{"command": gateway, "for": "60s"}], lease="1s", **self.keys)
+        made(self.folder, **{"steps": [{"command": gateway, "for": "60s"}], "lease": "1s", **self.keys})
         started = subprocess.Popen([*self.command("run"), "--quiet"], stdout=subprocess.DEVNULL)
         eventually(lambda: self.status() == 500)
         return started
@@ -773,6 +779,11 @@ class Traffic:
         # The campaign knows the gateway by the number of the process that it starts.
         python = warm.python_but(self.folder, "gateway")
         return [python, "-m", "chaoslab", "campaign", do, file, "--logs", str(self.folder / "c")]
+
+    def told(self) -> list[str]:
+        """The lines of `campaign status` above its table."""
+        told = subprocess.run(self.command("status"), capture_output=True, text=True, check=False).stdout
+        return told[: told.index("round  ")].splitlines()
 
     def status(self) -> int:
         """The status of a call; 0 if the gateway is not there."""
@@ -858,10 +869,12 @@ def test_a_breach_leaves_the_way_of_traffic_and_is_steady_through_it(tmp_path: P
         assert story.notes == ["the steady state holds after the rollback"]
         assert there.status() == 200
         (step,) = story.gateways_left_running
-        said = subprocess.run(there.command("status"), capture_output=True, text=True, check=False).stdout
-        assert f"STILL PASSING TRAFFIC ON: {step.name} (process {step.group})" in said
+        assert there.told()[0].startswith(
+            f"STILL PASSING TRAFFIC ON: {step.name} (process {step.group}), without faults"
+        )
         told = subprocess.run(there.command("stop"), capture_output=True, text=True, check=False)
         assert told.stdout.strip().endswith("which ends now")
+        assert there.told()[0].startswith("shop: breached")
         assert not is_running(step.group or 0)
         (run,) = {entry.parent.resolve() for entry in there.folder.glob("c/shop/*/info.log")}
         probes = len([*History.read(run).find_events(CallStarted)]) - there.calls
@@ -898,6 +911,29 @@ def test_a_gateway_of_a_killed_campaign_is_probed_by_the_next_start_and_ended_by
         assert told.strip().endswith(f"it had left {step.name}, which ends now")
         assert not is_running(step.group or 0)
         assert there.status() == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
+def test_the_status_of_a_killed_campaign_tells_if_its_gateway_is_there_and_makes_faults(tmp_path: Path) -> None:
+    with traffic(tmp_path, lease="1h") as there:
+        with there.start() as killed:
+            assert there.told() == ["shop: under way"]
+            os.kill(warm.child(killed.pid), signal.SIGKILL)
+        (step,) = there.story.done
+        standing = f"STILL PASSING TRAFFIC ON: {step.name} (process {step.group}), "
+        until = "until none comes or chaoslab campaign stop shop.campaign.yml"
+        goes_on = "so chaoslab campaign run shop.campaign.yml rolls it back and goes on"
+        gone = f"shop: not ended: its process is gone, {goes_on}"
+        assert there.status() == 500
+        assert there.told() == [f"{standing}with faults for 3600 s at most, {until}", gone]
+        os.utime(tmp_path / "c" / "shop" / "lease.1", (0, 0))
+        eventually(lambda: there.status() == 200)
+        assert there.told() == [f"{standing}without faults, {until}", gone]
+        os.killpg(step.group or 0, signal.SIGTERM)
+        eventually(lambda: not is_running(step.group or 0))
+        assert there.told() == [gone]
+        told = subprocess.run(there.command("stop"), capture_output=True, text=True, check=True).stdout
+        assert "had left" not in told
 
 
 ROUTES = {"http://a:1": "http://g:8/crm", "http://a:1/v2": "http://g:9", "http://localhost": "http://g:8/shop"}
@@ -970,10 +1006,10 @@ def test_pulling_the_lever_names_the_gateway_of_a_killed_campaign(
     (tmp_path / "campaigns/shop").mkdir(parents=True)
     journal = Journal(tmp_path / "campaigns/shop")
     journal.append_entry("begun", pid=2**22 + 1)
-    for name, group, stays in (("chaoslab test", 7, False), ("chaoslab gateway", 8, True)):
-        journal.append_entry("step", round=1, step=0, name=name)
-        journal.append_entry("process", group=group, stays=stays)
-    assert main(["stop", "--all", "--lever", "lever"]) == 0
-    told = capsys.readouterr().out
-    assert "chaoslab gateway of the campaign shop passes traffic on, without faults (process 8)" in told
-    assert "chaoslab test" not in told
+    with process_of(tmp_path / "campaigns/shop") as group:
+        for name, pid, stays in (("test", group, False), ("gateway", group, True), ("gateway of old", 8, True)):
+            journal.append_entry("step", round=1, step=0, name=name)
+            journal.append_entry("process", group=pid, stays=stays)
+        assert main(["stop", "--all", "--lever", "lever"]) == 0
+    (_, told) = capsys.readouterr().out.splitlines()
+    assert told.startswith(f"gateway of the campaign shop passes traffic on, without faults (process {group})")

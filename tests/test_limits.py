@@ -33,7 +33,7 @@ from chaoslab.seams.functions.wrapped import WrappedFunction
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.lane_names import is_lane_expired
 from chaoslab.worlds.virtual.world import World
-from tests.gateway.parts import history, shop, standing
+from tests.gateway.parts import history, process_of, shop, standing
 from tests.proxy_manager.manager_parts import CALL, always, with_lab
 from tests.seams.lab_parts import Bench, eventually
 
@@ -586,16 +586,17 @@ def test_a_gateway_that_a_campaign_has_left_is_named_at_the_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, kind in (("shop", "left"), ("bank", "ended step")):
-        (folder := tmp_path / "campaigns" / name).mkdir(parents=True)
-        journal = Journal(folder)
-        journal.append_entry("begun", digest="", pid=1)
-        journal.append_entry("step", round=1, step=1, name="the gateway", level=None)
-        journal.append_entry("process", group=4711)
-        journal.append_entry(kind, group=4711)
-    assert main(["stop", "--all"]) == 0
+    with process_of(tmp_path / "campaigns" / "shop") as group:
+        for name, kind in (("shop", "left"), ("bank", "ended step")):
+            (folder := tmp_path / "campaigns" / name).mkdir(parents=True)
+            journal = Journal(folder)
+            journal.append_entry("begun", digest="", pid=1)
+            journal.append_entry("step", round=1, step=1, name="the gateway", level=None)
+            journal.append_entry("process", group=group)
+            journal.append_entry(kind, group=group)
+        assert main(["stop", "--all"]) == 0
     told = capsys.readouterr().out
-    assert "the gateway of the campaign shop passes traffic on, without faults (process 4711)" in told
+    assert f"the gateway of the campaign shop passes traffic on, without faults (process {group})" in told
     assert "bank" not in told
 
 

@@ -89,6 +89,17 @@ def list_group_pids(group: int, mark: str) -> list[int]:
     return members
 
 
+def is_group_running(group: int, mark: str) -> bool:
+    """True if `list_group_pids` finds a process; where it cannot, if there is a group with this number."""
+    if Path("/proc/self/stat").exists():
+        return bool(list_group_pids(group, mark))
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
 def end_process_group(group: int, mark: str) -> bool:
     """Ends the processes that `list_group_pids` finds, at first by SIGTERM. Returns False if some are there still."""
     until_s = system.monotonic() + GRACE_S

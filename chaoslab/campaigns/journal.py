@@ -12,6 +12,8 @@ from chaoslab.base import files
 from chaoslab.base.clock import Clock, format_iso, system
 
 FILE = "journal.jsonl"
+LIMITS, LEASE, LEVER = "limits.json", "lease", "stop"
+"""The names of the files that end its faults, beside the journal."""
 PAUSED = "paused"
 """The lever that pauses a campaign, in its folder."""
 
@@ -19,8 +21,8 @@ PAUSED = "paused"
 @dataclass
 class DoneUnit:
     """One unit of a round, as it ended. `state`: held, failed, breached, unproven or broken; empty while it runs.
-    `group`: that of its processes, if it had any; `stays`: they are a gateway's; `left`: they go on, and pass on what
-    still comes."""
+    `undone`: it was taken back; `undoes`: there are commands of its own for that. `group`: that of its processes, if it
+    had any; `stays`: they are a gateway's; `left`: they go on, and pass on what still comes."""
 
     round: int
     step: int
@@ -30,6 +32,7 @@ class DoneUnit:
     why: str = ""
     figures: dict[str, Any] = field(default_factory=dict)
     undone: bool = False
+    undoes: bool = False
     group: int | None = None
     stays: bool = False
     left: bool = False
@@ -62,6 +65,11 @@ class JournalContents:
     def units_to_roll_back(self) -> list[DoneUnit]:
         """The units that were begun and not taken back."""
         return [unit for unit in self.current_start_units if not unit.undone]
+
+    @property
+    def units_left_open(self) -> list[DoneUnit]:
+        """The same, without the gateways that have nothing to be taken back: they stay in the path of traffic."""
+        return [unit for unit in self.units_to_roll_back if not unit.stays or unit.undoes]
 
     @property
     def gateways_left_running(self) -> list[DoneUnit]:
@@ -119,7 +127,8 @@ def apply_entry(story: JournalContents, entry: dict[str, Any]) -> None:
             story.ended, story.why, story.pid = "", "", entry.get("pid", 0)
             story.starts += 1
         case "step":
-            story.done.append(DoneUnit(entry["round"], entry["step"], entry["name"], entry.get("level")))
+            undoes = entry.get("undoes", False)
+            story.done.append(DoneUnit(entry["round"], entry["step"], entry["name"], entry.get("level"), undoes=undoes))
         case "process" if story.done:
             story.done[-1].group, story.done[-1].stays = entry.get("group"), entry.get("stays", False)
         case "left" | "ended step":

@@ -5,33 +5,37 @@ from typing import Any
 
 from chaoslab.base.jsonable import to_one_line
 from chaoslab.campaigns.journal import DoneUnit, JournalContents
+from chaoslab.campaigns.presence import Presence
 from chaoslab.reports.page import render_table
 
 SHOWN, NAME = 8, 36
 """The most rounds of a trend, and the most characters of a step's name in the table: a command has up to 80."""
 
 
-def render_report_text(story: JournalContents, name: str) -> str:
-    """The report as text."""
-    return "\n".join(_render_report_lines(story, name))
+def render_report_text(story: JournalContents, name: str, presence: Presence, file: str) -> str:
+    """The report as text. `file`: the campaign's, for the commands in it."""
+    return "\n".join(_render_report_lines(story, name, presence, file))
 
 
-def _render_report_lines(story: JournalContents, name: str) -> Iterator[str]:
+def _render_report_lines(story: JournalContents, name: str, presence: Presence, file: str) -> Iterator[str]:
     for entry in story.not_undone:
         yield f"COULD NOT BE UNDONE: {entry}"
-    standing = sorted({entry.name for entry in story.units_to_roll_back}) if not story.ended else []
-    for name_text in standing:
+    killed = not story.ended and not presence.runs
+    for name_text in sorted({entry.name for entry in story.units_left_open}) if killed else ():
         yield f"NOT ROLLED BACK YET: {name_text}"
-    for unit in story.gateways_left_running:
-        yield f"STILL PASSING TRAFFIC ON: {unit.name} (process {unit.group}), until none comes or it is stopped"
-    yield f"{name}: {story.ended or 'not ended'}{f': {story.why}' if story.why else ''}"
+    for unit in presence.gateways:
+        faults = f"with faults for {presence.faults_s:g} s at most, " if presence.faults_s else "without faults, "
+        until = f"until none comes or chaoslab campaign stop {file}"
+        yield f"STILL PASSING TRAFFIC ON: {unit.name} (process {unit.group}), {faults}{until}"
+    why = f"its process is gone, so chaoslab campaign run {file} rolls it back and goes on" if killed else story.why
+    yield f"{name}: {story.ended or ('not ended' if killed else 'under way')}{f': {why}' if why else ''}"
     for note in story.notes:
         yield f"  {note}"
     rows = [
         [
             str(entry.round),
             to_one_line(entry.name, NAME),
-            entry.state or "under way",
+            entry.state or ("cut off" if killed else "under way"),
             *_render_unit_figures(entry),
             entry.why[:60],
         ]
@@ -64,9 +68,13 @@ def _format_share(count: int, total: int) -> str:
     return f"{count}/{total} ({count / total:.0%})" if total else "–"
 
 
-def journal_to_json(story: JournalContents) -> dict[str, Any]:
+def journal_to_json(story: JournalContents, presence: Presence) -> dict[str, Any]:
     """The same as JSON values."""
     return {
-        "state": story.ended or "not ended", "why": story.why, "not_undone": story.not_undone, "notes": story.notes,
+        "state": story.ended or ("under way" if presence.runs else "not ended"), "why": story.why,
+        "not_undone": story.not_undone, "notes": story.notes,
+        "gateways": [
+            {"name": unit.name, "process": unit.group, "faults_s": presence.faults_s} for unit in presence.gateways
+        ],
         "steps": [vars(entry) for entry in story.current_start_units],
     }  # fmt: skip

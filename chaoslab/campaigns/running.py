@@ -16,8 +16,9 @@ from chaoslab.base.jsonable import to_one_line
 from chaoslab.campaigns import _probes, gateways
 from chaoslab.campaigns._child import Process, StepUnderWay, build_unit_command, end_process_group, list_group_pids
 from chaoslab.campaigns._gauge import CampaignMeasures
-from chaoslab.campaigns.journal import PAUSED, Journal, JournalContents, read_journal
+from chaoslab.campaigns.journal import LEASE, LEVER, LIMITS, PAUSED, Journal, JournalContents, read_journal
 from chaoslab.campaigns.load import Campaign, RoundUnit, find_round_start, parse_utc_moment
+from chaoslab.campaigns.presence import find_presence, is_process_alive, list_gateways_there
 from chaoslab.config.limits import make_limit_environment
 from chaoslab.core.limits import LimitGuard
 from chaoslab.record.held import has_live_writer
@@ -26,8 +27,8 @@ from chaoslab.record.steering import RunSteering, steer_run
 POLL_S, TOLD_S, UNDO_S = 0.1, 5.0, 60.0
 """The time between two looks at a step, between two lines of progress, and the longest time of a command that undoes,
 in seconds."""
-LIMITS, LEASE, LEVER, TALLY, OUTPUT, SEEN = "limits.json", "lease", "stop", "tally", "output.log", "seen.json"
-"""The names of a campaign's files, beside its journal and its runs."""
+TALLY, OUTPUT, SEEN = "tally", "output.log", "seen.json"
+"""The names of further files of a campaign, beside its journal and its runs."""
 WORDS = ("stop", "pause", "resume")
 STATES = {0: "held", 1: "failed", 4: "unproven"}
 Start = Callable[[RoundUnit, int | None], StepUnderWay]
@@ -50,15 +51,6 @@ class Over(Exception):
 
 class AlreadyRunning(ValueError):
     """Another process runs this campaign."""
-
-
-def is_process_alive(pid: int) -> bool:
-    """True if there is a process with this number."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, PermissionError) as error:
-        return isinstance(error, PermissionError)  # it is there, and another user's
-    return bool(pid)
 
 
 class CampaignRunner:
@@ -110,10 +102,8 @@ class CampaignRunner:
         it was interrupted, and everything was taken back."""
         digest = hashlib.blake2b(files.load_bytes(self.campaign.file), digest_size=8).hexdigest()
         story = self.journal_contents
-        lease = self.folder / f"{LEASE}.{story.starts}"
-        is_fresh = not levers.is_lease_expired(lease, self.spec.lease, clock=self._clock)
-        # By both: the number may be another process's by now, and a lease stays fresh for a while after a kill.
-        if story.instance and not story.ended and is_fresh and story.pid != os.getpid() and is_process_alive(story.pid):
+        runs = find_presence(self.folder, story, self.spec.lease, clock=self._clock).runs
+        if story.instance and runs and story.pid != os.getpid():
             raise AlreadyRunning(
                 f"it is running (process {story.pid}): chaoslab campaign stop {self.campaign.file} ends it"
             )
@@ -227,7 +217,10 @@ class CampaignRunner:
             self._clock.sleep(POLL_S)
             self._check_stop_conditions(at_rest=True)
         trials = self._count_allowed_trials(unit)
-        self._journal.append_entry("step", round=number, step=unit.step, name=unit.name, level=unit.level)
+        undoes = bool(unit.spec.undo)
+        self._journal.append_entry(
+            "step", round=number, step=unit.step, name=unit.name, level=unit.level, undoes=undoes
+        )
         before, state, reason = self._collect_figures(), "broken", ""
         try:
             state, reason = self._run_watched_unit(unit, trials)
@@ -561,7 +554,7 @@ def apply_campaign_action(folder: Path, do: str, reason: str) -> str:
     if not story.instance:
         raise LookupError(f"{folder.name} was never run in {folder.parent}")
     is_gone = bool(story.ended) or not is_process_alive(story.pid)
-    left = [unit for unit in story.running_and_left_gateways if do == "stop" and is_gone and unit.group is not None]
+    left = list_gateways_there(folder, story.running_and_left_gateways) if do == "stop" and is_gone else []
     for unit in left:
         end_process_group(unit.group or 0, str(folder.absolute() / LIMITS))
         Journal(folder).append_entry("ended step", group=unit.group)

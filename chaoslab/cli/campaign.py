@@ -87,11 +87,13 @@ def _run_campaign(campaign: Campaign, options: argparse.Namespace) -> int:
 
 def _print_report(campaign: Campaign, story: JournalContents, options: argparse.Namespace) -> int:
     """Prints the report, and returns the exit code."""
+    from chaoslab.campaigns.presence import find_presence
     from chaoslab.campaigns.report import journal_to_json, render_report_text
 
+    presence = find_presence(options.logs / campaign.folder_name, story, campaign.spec.lease)
     if options.json:
-        print_json(campaign=campaign.spec.campaign, **journal_to_json(story))
+        print_json(campaign=campaign.spec.campaign, **journal_to_json(story, presence))
     else:
-        print(render_report_text(story, campaign.spec.campaign))
+        print(render_report_text(story, campaign.spec.campaign, presence, campaign.file.name))
     # What was not undone is worst, whatever else the end says.
     return 1 if story.not_undone else CODES.get(story.ended, 1) if story.ended else 0

@@ -60,12 +60,12 @@ def _act_on_stop_file(lever: Path, options: argparse.Namespace) -> int:
 def _print_left_gateways() -> None:
     """Names the gateways that campaigns have left in the path of traffic. They make no faults, and to end one may cut
     that traffic off, so the lever does not."""
-    from chaoslab.campaigns import journal
+    from chaoslab.campaigns import journal, presence
 
     for folder in sorted(file.parent for file in Path("campaigns").glob(f"*/{journal.FILE}")):
         units: list[journal.DoneUnit] = []
         with suppress(OSError, ValueError):  # one that cannot be read keeps nobody from stopping
-            units = journal.read_journal(folder).running_and_left_gateways
+            units = presence.list_gateways_there(folder, journal.read_journal(folder).running_and_left_gateways)
         for unit in units:
             message = (
                 f"{unit.name} of the campaign {folder.name} passes traffic on, without faults (process {unit.group})"

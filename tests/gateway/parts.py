@@ -1,6 +1,8 @@
 """A service on loopback, and a gateway in front of it."""
 
 import json
+import os
+import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -118,6 +120,17 @@ def on_loopback(app: Any) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def process_of(campaign: Path) -> Iterator[int]:
+    """A process that a campaign in this folder has begun; the number of its group."""
+    variables = {**os.environ, "CHAOSLAB_LIMITS": str(campaign / "limits.json")}
+    with subprocess.Popen(["sleep", "600"], env=variables, start_new_session=True) as process:
+        try:
+            yield process.pid
+        finally:
+            process.kill()
 
 
 @contextmanager

@@ -8,8 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from chaoslab.base import levers
-from chaoslab.campaigns.journal import Journal
-from chaoslab.campaigns.running import LEVER, SEEN
+from chaoslab.campaigns.journal import LEVER, Journal
+from chaoslab.campaigns.running import SEEN
 from chaoslab.memory.store import FILE, Memory
 from chaoslab.surfaces.ui._campaign import describe_campaign
 from chaoslab.surfaces.ui.reader import RunsReader

@@ -33,7 +33,7 @@ def describe_campaign(folder: Path) -> dict[str, Any]:
         "name": folder.name, "state": state_text, "why": story.why, "goes_on": state_text in ("under way", "paused"),
         "probed": last_look.get("at", ""), "probes": last_look.get("probes", []), "now": last_look.get("now", {}),
         "spent": [*_iterate_spent_amounts(last_look)], "not_undone": story.not_undone, "notes": story.notes,
-        "open": sorted({step.name for step in story.units_to_roll_back}) if not story.ended else [],
+        "open": sorted({step.name for step in story.units_left_open}) if not story.ended else [],
         "steps": [{**vars(step),
             "state": step.state or "under way"} for step in story.current_start_units[: -SHOWN - 1 : -1]],
     }  # fmt: skip
