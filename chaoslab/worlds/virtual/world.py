@@ -21,7 +21,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.worlds.virtual.machine.context import ProcessEnded, Unsupported, within
 from chaoslab.worlds.virtual.machine.machine import STARTS_S, Hung, Killed, Machine, Waiter
-from chaoslab.worlds.virtual.network._loop import VirtualLoop, settle_future
+from chaoslab.worlds.virtual.network._loop import VirtualLoop, close_coroutine, settle_future
 from chaoslab.worlds.virtual.network._loop import settle_future as resolve
 from chaoslab.worlds.virtual.network._sockets import Sockets
 from chaoslab.worlds.virtual.network.elsewhere import OutsideHosts
@@ -120,6 +120,9 @@ class World:
         self.sockets = Sockets()
         self.loops: dict[int, VirtualLoop] = {}
         """The event loops that are open, by id."""
+        self.left_tasks: list[asyncio.Task[Any]] = []
+        """The tasks that were pending when their loop was closed. Held, since a coroutine that is freed runs on to its
+        end, at any moment."""
         self.machine.endings += [self.sockets.end_all_connections, self._close_loops, self._release_locks]
         self.closings: list[Callable[[], object]] = []
         """Called in a thread of the world when the work is over and `over` was called: services shut down."""
@@ -153,6 +156,14 @@ class World:
         return VirtualLoop(self)
 
     def _close_loops(self) -> None:
+        for loop in self.loops.values():
+            self.left_tasks += loop.list_pending_tasks()
+        if self.left_tasks:
+            # In a thread each, which the machine can end: a coroutine may call the lab's functions again and again.
+            close = partial(close_coroutine, loop=self.create_loop())
+            for task in self.left_tasks:
+                self.machine.run_last_thread(partial(close, task), name="the end of a task")
+        self.left_tasks.clear()
         for loop in list(self.loops.values()):
             loop.close_with_trial()
 

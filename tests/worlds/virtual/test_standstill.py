@@ -12,10 +12,11 @@ import queue
 import re
 import select
 import socket
+import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ from chaoslab.lab._virtual_lab import Lab
 from chaoslab.worlds.virtual.machine import _standstill as standstill
 from chaoslab.worlds.virtual.machine._standstill import StepCounter
 from chaoslab.worlds.virtual.machine.machine import Hung
+from tests import warm
+from tests.waiting import HUNG_S
 from tests.worlds.virtual import lab_runs
 from tests.worlds.virtual.machine_parts import a_world
 from tests.worlds.virtual.patch_parts import in_place
@@ -575,3 +578,102 @@ def test_steps_are_granted_a_tenth_of_the_limit_at_a_time() -> None:
         granted.append(pace.count)
     assert granted == [n // 5 * 5 for n in range(40)]
     assert machine.turns == 3  # from half of the limit on, others have their turn
+
+
+# A task that catches its cancellation and its end, and goes on. What it awaits raises outside of its world, so it would
+# turn for ever when it is freed.
+
+TURNS_MAX = 20_000
+turns: list[str] = []
+"""The exceptions that were swallowed, so that such a task ends in a test."""
+
+
+async def going_on() -> None:
+    while len(turns) < TURNS_MAX:
+        try:
+            await asyncio.sleep(1)
+        except BaseException as error:  # noqa: BLE001
+            turns.append(type(error).__name__)
+
+
+async def asking_at_its_end() -> None:
+    with contextlib.suppress(BaseException):
+        await asyncio.sleep(1)
+    while len(turns) < TURNS_MAX:
+        try:
+            broken("pen")
+        except BaseException as error:  # noqa: BLE001
+            turns.append(type(error).__name__)
+
+
+async def going_on_alone(_: str) -> None:
+    await going_on()
+
+
+async def going_on_beside(_: str) -> str:
+    task = asyncio.create_task(going_on())
+    await asyncio.sleep(0)
+    assert not task.done()
+    return "done"
+
+
+def going_on_in_a_thread(_: str) -> str:
+    threading.Thread(target=asyncio.run, args=(going_on(),)).start()
+    return "done"
+
+
+def leave_in_a_closed_loop(work: Coroutine[Any, Any, None]) -> str:
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    assert not task.done()
+    return "done"
+
+
+def going_on_in_a_closed_loop(_: str) -> str:
+    return leave_in_a_closed_loop(going_on())
+
+
+def asking_in_a_closed_loop(_: str) -> str:
+    return leave_in_a_closed_loop(asking_at_its_end())
+
+
+@pytest.mark.parametrize(
+    ("agent", "outcome"),
+    [
+        (going_on_alone, Outcome.HUNG), (going_on_beside, Outcome.UNKNOWN), (going_on_in_a_thread, Outcome.UNKNOWN),
+        (going_on_in_a_closed_loop, Outcome.UNKNOWN), (asking_in_a_closed_loop, Outcome.UNKNOWN),
+    ],
+)  # fmt: skip
+def test_a_task_that_swallows_its_end_is_over_with_its_trial(agent: Any, outcome: Outcome) -> None:
+    turns.clear()
+    trial = trial_of(agent, faults=[])
+    assert trial.outcome is outcome
+    del trial
+    gc.collect()
+    assert 0 < len(turns) < TURNS_MAX
+
+
+ENDLESS = """
+import asyncio
+import chaoslab as lab
+
+async def agent(prompt):
+    while True:
+        try:
+            await asyncio.sleep(1)
+        except BaseException:
+            pass
+
+if __name__ == "__main__":
+    print(lab.run(agent, "go", twin=False, deadline_s=60).outcome.value)
+"""
+
+
+def test_a_process_ends_that_has_run_an_agent_which_does_not(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    told = subprocess.run(
+        [warm.python(), str(tmp_path / "endless.py")], capture_output=True, text=True, timeout=HUNG_S, check=True
+    )
+    assert told.stdout == "hung\n"

@@ -507,6 +507,32 @@ class Machine:
             call, args = self.ready.popleft()
             call(*args)
 
+    def _end_thread(self, strand: VirtualThread) -> list[BaseException]:
+        """Ends a thread at its present place, and returns the errors of that. One that will not end is left behind."""
+        failed = list[BaseException]()
+        self._last_moves = self.looks_left = 0
+        # A thread that is being ended has its limits anew, for its `finally` blocks.
+        self.steps.reset_counters()
+        # A thread may catch GreenletExit and go on, so it is ended again; one that always does is left behind.
+        for _ in range(100):
+            if strand.dead:
+                break
+            try:
+                strand.throw(GreenletExit)
+                self._run_last_calls()
+            except BaseException as raised:  # noqa: BLE001 - the others must still be ended
+                failed.append(raised)
+        self.left_behind |= not strand.dead
+        self._forget_thread(strand)  # a thread that never began cannot do it itself
+        return failed
+
+    def run_last_thread(self, work: Callable[[], Any], *, name: str) -> None:
+        """Runs a thread while the machine stops, as long as it does not wait: then it is told to end."""
+        strand = self.start_thread(work, name=name)
+        self._run_last_calls()
+        for error in self._end_thread(strand):
+            raise error
+
     def stop(self) -> None:
         """Ends every remaining thread at its present place. One that will not end is left behind. Virtual time does not
         pass.
@@ -519,20 +545,7 @@ class Machine:
         self._strands.update((strand.number, strand) for strand in self._dead)
         # A copy: threads take themselves out.
         for strand in list(self._strands.values()):
-            self._last_moves = self.looks_left = 0
-            # A thread that is being ended has its limits anew, for its `finally` blocks.
-            self.steps.reset_counters()
-            # A thread may catch GreenletExit and go on, so it is ended again; one that always does is left behind.
-            for _ in range(100):
-                if strand.dead:
-                    break
-                try:
-                    strand.throw(GreenletExit)
-                    self._run_last_calls()
-                except BaseException as raised:  # noqa: BLE001 - the others must still be ended
-                    failed.append(raised)
-            self.left_behind |= not strand.dead
-            self._forget_thread(strand)  # a thread that never began cannot do it itself
+            failed += self._end_thread(strand)
         self.now = ended_at
         self.ready.clear()
         self._timers.clear()

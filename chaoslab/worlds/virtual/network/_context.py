@@ -9,17 +9,21 @@ from chaoslab.worlds.virtual.machine import context
 from chaoslab.worlds.virtual.machine.context import Computer, here
 
 if TYPE_CHECKING:
+    import asyncio
+
     from chaoslab.worlds.virtual.network._loop import VirtualLoop
     from chaoslab.worlds.virtual.network._sockets import Sockets
     from chaoslab.worlds.virtual.network.network import Address, Network
 
 
 class World(Computer, Protocol):
-    """A computer with a network. `loops`: the event loops that are open, by id; `closings`: they shut services down."""
+    """A computer with a network. `loops`: the event loops that are open, by id; `left_tasks`: those that were
+    pending when theirs was closed; `closings`: they shut services down."""
 
     network: Network
     sockets: Sockets
     loops: dict[int, VirtualLoop]
+    left_tasks: list[asyncio.Task[Any]]
     closings: list[Callable[[], object]]
     default_timeout_s: float | None
 

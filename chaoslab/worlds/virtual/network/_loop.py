@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import inspect
 import itertools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -225,17 +226,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not self.is_running():
             for server in self._servers:
                 server.close()
-            self._world.loops.pop(id(self), None)
+            if self._world.loops.pop(id(self), None) is not None:
+                self._world.left_tasks += self.list_pending_tasks()
         super().close()
 
-    def close_with_trial(self) -> None:
-        """Closes the loop with its trial, and the coroutines of its unfinished tasks."""
+    def list_pending_tasks(self) -> list[asyncio.Task[Any]]:
+        """Its unfinished tasks."""
         # By their numbers, since a set's order would differ between processes.
-        for task in sorted(asyncio.all_tasks(self), key=hash):
-            # It would print that a pending task was destroyed.
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
-            with suppress(Exception):  # a coroutine that awaits at its end cannot
-                task.get_coro().close()
+        return sorted(asyncio.all_tasks(self), key=hash)
+
+    def close_with_trial(self) -> None:
+        """Closes the loop with its trial."""
         # Its thread is gone, and a loop that is taken for running cannot be closed.
         self._thread_id = None
         self.close()
@@ -356,6 +357,38 @@ class Task(asyncio.Task[Any]):
             loop: Any = self.get_loop()
             self._number = next(loop._tasks)
         return self._number
+
+
+def close_coroutine(task: asyncio.Task[Any], *, loop: asyncio.AbstractEventLoop) -> None:
+    """Ends the coroutine of a task that no loop runs any more. `loop`: an open one."""
+    # It would print that a pending task was destroyed.
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    # Listed before, since one that awaits again is let go by whoever awaits it.
+    chain = list(_iterate_await_chain(task.get_coro()))
+    # One that catches GeneratorExit and awaits again is suspended there by a loop. Without one `asyncio.sleep` raises,
+    # and `while True: try: ... except BaseException: pass` would turn for ever.
+    asyncio._set_running_loop(loop)
+    try:
+        with suppress(Exception):  # a coroutine that awaits at its end cannot be closed
+            chain[0].close()
+    finally:
+        # It would be told to end once more when it is freed, at the latest at the process's end, and turn then.
+        for coroutine in chain:
+            if getattr(coroutine, "cr_frame", None) is not None:
+                _count_reference(coroutine)
+
+
+def _iterate_await_chain(coroutine: Any) -> Iterator[Any]:
+    """The coroutine, and that which it awaits, and so on."""
+    while coroutine is not None:
+        yield coroutine
+        coroutine = getattr(coroutine, "cr_await", None)
+
+
+_count_reference = ctypes.pythonapi.Py_IncRef
+"""Keeps an object for as long as the process lives, and past its end: nothing ever frees it."""
+_count_reference.argtypes = [ctypes.py_object]
+_count_reference.restype = None
 
 
 def settle_future(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
