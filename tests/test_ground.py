@@ -102,6 +102,29 @@ def test_the_value_from_elsewhere_or_at_another_try_is_ground_enough(agent: Call
     assert not list(trial.history.find_events(GroundLost))
 
 
+@pytest.mark.parametrize(("own", "outcome"), [("", "correct"), ("code", "unknown")])
+def test_an_answer_may_have_what_the_agent_has_sent_itself_and_no_more_of_a_lost_read(own: str, outcome: str) -> None:
+    seats: list[str] = []
+
+    def free_seat() -> dict[str, str]:
+        return {"seat": "23D"}
+
+    def book(seat: str) -> dict[str, str]:
+        seats.append(seat)
+        return {"seat": seat, "code": "X7Q"}
+
+    def agent(_: str) -> str:
+        seats.clear()
+        seat = free_seat()["seat"]
+        with suppress(OSError):
+            book(seat)
+        return f"Seat 23D is booked{', its code is X7Q' if own else ''}." if seats else "Nothing is booked."
+
+    faults = [lab.inject("lost_reply", "book")]
+    trial = lab.run(agent, "Book a seat.", reads=[free_seat, book], faults=faults, state=lambda: {"seats": seats})
+    assert trial.outcome == outcome
+
+
 def test_an_effect_that_rests_on_a_lost_read_is_open() -> None:
     def price() -> int:
         return 30

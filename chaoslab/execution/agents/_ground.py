@@ -184,12 +184,13 @@ def _list_effect_texts(history: History) -> list[str]:
 
 
 def _is_read_in_answer(read: TwinRead, answer_text: str, prompt: str) -> bool:
-    """True if an answer has all words of a text or number of a reply, or of the name of a flag that is true, and the
-    prompt has not: who reads nothing else can have it from there alone."""
-    answer, prompt_tokens = set(tokenize(answer_text)), set(tokenize(prompt))
+    """True if an answer has all words of a text or number of a reply, or of the name of a flag that is true, which
+    neither the prompt nor the read's own arguments have: who reads nothing else can have it from there alone."""
+    # Its arguments, which many replies repeat: whoever sent them knew them before.
+    answer, known_tokens = set(tokenize(answer_text)), set(tokenize(prompt)) | set(tokenize(read.arguments))
     value = parse_json_structure(read.reply)
     token_sets = (set(tokenize(text)) for text in _iterate_reply_texts(read.reply if value is None else value))
-    return any(word_tokens and word_tokens <= answer and not word_tokens <= prompt_tokens for word_tokens in token_sets)
+    return any(word_tokens and word_tokens <= answer and not word_tokens <= known_tokens for word_tokens in token_sets)
 
 
 def _iterate_reply_texts(value: Any, name: str = "") -> Iterator[str]:
