@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chaoslab as lab
+from chaoslab.base.registry import BrokenPlugin
 from chaoslab.core import triggers
 from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
 from chaoslab.core.exchange import Call
@@ -550,11 +551,11 @@ def test_an_attempt_that_a_number_excludes_was_not_eligible(triggers: dict[str, 
     assert sum(count.eligible for count in by_injection(trial.history)) == eligible
 
 
-def test_a_trigger_of_another_package_may_have_the_old_name_of_from_value() -> None:
+def test_a_trigger_of_another_package_with_the_old_name_of_from_value_is_refused_in_a_line() -> None:
     class Old(triggers.Trigger):
         @classmethod
         def of(cls, value: Any) -> "Old":
             return cls(value)
 
-    with pytest.warns(DeprecationWarning, match=r"Old\.of is called from_value now"):
-        assert Old.from_value(3).value == 3
+    with pytest.raises(BrokenPlugin, match=r"trigger Old .*: its method `of` is called from_value now$"):
+        Old.from_value(3)

@@ -36,5 +36,6 @@ MEMORY_ACTIONS = {
 SETTINGS = dict.fromkeys(
     ("TRANSLATOR", "TRANSLATOR_URL", "TRANSLATOR_KEY"), "name your server as the translator in agent/config.json"
 )
+TRIGGER_METHODS = {"of": "its method `of` is called from_value now"}
 KEYS = {"count_words": _DECIDES}
 ASSERTIONS = {"admits_failure": "say answer_matches, or says with accept: [degraded]"}

@@ -1,12 +1,11 @@
 """The triggers: each class of a family is one, `MaxTimes` for `inject(…, max_times=2)`. So is a file of its own. A
 trigger is a pure condition on an occasion. An injection hits an attempt if all its triggers hold."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from chaoslab.base import registry
+from chaoslab.base import former, registry
 from chaoslab.base.jsonable import repr_one_line
 from chaoslab.core.occasion import HitsSoFar, Occasion
 
@@ -37,14 +36,12 @@ class Trigger:
     order: ClassVar[int] = 0
 
     @classmethod
-    def from_value(cls, value: Any) -> Self:
+    def from_value(cls, value: Any) -> Self:  # noqa: ARG003 - of those that take one
         """The trigger of a value as a user writes it. Raises ValueError: it takes no such value; the message says which
         would be right, as `refused` makes it."""
-        if (old := getattr(cls, "of", None)) is None:
-            raise NotImplementedError
-        warnings.warn(f"{cls.__name__}.of is called from_value now", DeprecationWarning, stacklevel=2)
-        trigger: Self = old(value)
-        return trigger
+        if instead := next((words for name, words in former.TRIGGER_METHODS.items() if hasattr(cls, name)), ""):
+            raise registry.BrokenPlugin(f"the trigger {cls.__name__} cannot be used: {instead}")
+        raise NotImplementedError
 
     @property
     def value_as_json(self) -> Any:
