@@ -130,6 +130,21 @@ def test_neither_except_nor_finally_of_the_dead_acts() -> None:
     assert str(trial.outcome) == "correct"
 
 
+def test_one_that_swallows_its_end_and_calls_on_is_over_with_its_trial() -> None:
+    swallowed, enough = list[str](), 20_000
+
+    def agent(_: str) -> None:
+        while len(swallowed) < enough:
+            try:
+                charge("o1", 20)
+            except BaseException as error:  # noqa: BLE001
+                swallowed.append(type(error).__name__)
+
+    trial = run(agent, lambda _: "Charged 20.", dies("charge"), calls_max=50, twin=False)
+    assert trial.answer == "Charged 20."
+    assert 0 < len(swallowed) < enough
+
+
 def test_its_threads_tasks_and_locks_end_with_it() -> None:
     lock = threading.Lock()
 

@@ -281,7 +281,7 @@ def _ask_agent(
         if any(
             book.find_noted_events(events.AgentDied)
         ):  # its `finally` blocks run when its threads are ended, and must do nothing
-            ready.functions.pace, ready.functions.left = _raise_agent_killed, 0
+            ready.functions.pace, ready.functions.left = partial(_raise_agent_killed, ready.functions.pace), 0
 
     try:
         with _record_error(result, hung):  # a task or thread may have ended everything by raising
@@ -300,7 +300,9 @@ def _ask_agent(
             result.hung = "\n".join([reason, *silent_lines, *waits])
 
 
-def _raise_agent_killed(function: str) -> int:
+def _raise_agent_killed(count_calls: Callable[[str], int], function: str) -> int:
+    # Counted all the same: an agent that swallows the error would call again and again.
+    count_calls(function)
     raise AgentKilled(f"{function} is called by an agent whose process was killed")
 
 
