@@ -185,7 +185,9 @@ def test_ctrl_c_tells_how_to_go_on(capsys: Said, monkeypatch: pytest.MonkeyPatch
     (run,) = {each.parent for each in Path("logs").glob("*/info.log") if not each.parent.is_symlink()}
     *progress, last = said.splitlines()
     assert (code, bool(progress)) == (130, not quiet)
-    assert re.fullmatch(rf"interrupted: \d of \d tried, \d distinct failures?; --resume {run} goes on", last)
+    found = rf"what was found is in {run}/map.html; --resume {run} goes on"
+    assert re.fullmatch(rf"interrupted: \d of \d known and \d again tried, \d distinct failures?; {found}", last)
+    assert "lost_reply" in (run / "map.html").read_text()
 
 
 def test_an_agent_that_is_named_as_a_file_is_told_its_module(here: Path, capsys: Said) -> None:  # noqa: ARG001
