@@ -48,7 +48,8 @@ def get_interrupt_exit_code() -> int:
 
 def print_error(error: Exception, *, code: int = 2) -> int:
     """Prints the error in one line and returns the exit code."""
-    message = error.args[0] if error.args else error
+    # Of a SyntaxError the text alone names the file and the line.
+    message = error.args[0] if error.args and not isinstance(error, SyntaxError) else error
     if isinstance(error, OSError) and error.args:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
     with contextlib.suppress(OSError):
