@@ -163,6 +163,28 @@ def test_a_run_prints_its_result_alone(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+PRINTING = """
+import os
+print("imported")
+def pay(n): return "paid"
+def run(prompt):
+    print("asked", flush=True)
+    os.write(1, b"by its descriptor")
+    return pay(1)
+import atexit
+atexit.register(print, "at the end")
+"""
+
+
+def test_what_an_agent_prints_is_no_part_of_the_document(here: Path) -> None:
+    Path("bot.py").write_text(PRINTING)
+    Path("bot.chaos.yaml").write_text("name: bot\nagent: bot:run\ntools: [bot:pay]\nprompt: Pay.\ntrials: 2\n")
+    for command in (("test", "bot.chaos.yaml"), ("explore", "bot.chaos.yaml", "--trials", "3")):
+        ended = chaoslab(here, *command, "--no-logs", "--json", "--set", "isolate=fork")
+        assert json.loads(ended.stdout)["chaoslab"], ended.stderr
+        assert "by its descriptor" in ended.stderr
+
+
 def test_a_run_that_never_begins_prints_no_result(tmp_path: Path) -> None:
     ended = chaoslab(tmp_path, "lab", "--json", "TRIALS=x")
     assert (ended.returncode, ended.stdout) == (2, "")

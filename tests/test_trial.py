@@ -522,7 +522,8 @@ def test_what_leads_out_of_the_virtual_world_is_named_in_one_line_whatever_the_a
         return "answered"
 
     with pytest.raises(
-        BaseException, match=r"the host nobody.invalid .*is not covered by virtual time: pass a fake"
+        BaseException,
+        match=r"the host nobody.invalid .*time: pass a fake .*files services: {nobody.invalid: module:name}",
     ) as told:
         lab.run(asks, "go", effects=[])
     assert "\n" not in str(told.value)

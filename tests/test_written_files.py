@@ -31,6 +31,7 @@ def test_an_error_names_the_file_and_not_the_one_beside_it(tmp_path: Path) -> No
     with pytest.raises(OSError, match="folder") as refused, replace_file(path) as part:
         part.write_text("new")
     assert (str(refused.value.filename), os.listdir(tmp_path)) == (str(path), ["folder"])
+    assert str(refused.value).endswith(f"{str(path)!r}")
 
 
 def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:

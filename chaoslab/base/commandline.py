@@ -48,7 +48,8 @@ def get_interrupt_exit_code() -> int:
 
 def print_error(error: Exception, *, code: int = 2) -> int:
     """Prints the error in one line and returns the exit code."""
-    message = error.args[0] if error.args else error
+    # Of a SyntaxError the text alone names the file and the line.
+    message = error.args[0] if error.args and not isinstance(error, SyntaxError) else error
     if isinstance(error, OSError) and error.args:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
     with contextlib.suppress(OSError):
@@ -66,7 +67,29 @@ def print_json(**parts: Any) -> None:
     import json
 
     # allow_nan: NaN is no JSON, and most parsers refuse it.
-    print(json.dumps({"chaoslab": FORMAT, **parts}, ensure_ascii=False, indent=2, allow_nan=False))
+    print_document(json.dumps({"chaoslab": FORMAT, **parts}, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def print_document(text: str) -> None:
+    """Prints a text that a program is to read, such as JSON, alone on standard output."""
+    for descriptor in _kept_stdout:
+        sys.stdout.flush()
+        os.dup2(descriptor, 1)
+    print(text.removesuffix("\n"), flush=True)
+    for _ in _kept_stdout:  # an agent may print at the end of the process too
+        os.dup2(2, 1)
+
+
+_kept_stdout: list[int] = []
+"""The descriptor of standard output, in a process that `keep_stdout_for_document` was called in."""
+
+
+def keep_stdout_for_document() -> None:
+    """Sends all that this process and its children print from now on to standard error, but for the text of
+    `print_document`: a user's agent may print too, which would make it no JSON."""
+    sys.stdout.flush()
+    _kept_stdout.append(os.dup(1))
+    os.dup2(2, 1)
 
 
 def make_streams_safe() -> None:

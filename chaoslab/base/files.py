@@ -43,7 +43,8 @@ def replace_file(path: Path) -> Iterator[Path]:
         draft.replace(path)
     except OSError as error:
         if error.filename is None or str(error.filename) == str(draft):  # a write names no file
-            error.filename, error.filename2 = str(path), None
+            error.filename = str(path)
+            del error.filename2  # that of a rename; one that is set to None is shown, as "-> None"
         raise
     finally:
         with suppress(OSError):

@@ -22,6 +22,7 @@ from chaoslab.base.commandline import (
     Help,
     Parser,
     get_interrupt_exit_code,
+    keep_stdout_for_document,
     make_streams_safe,
     print_error,
 )
@@ -102,7 +103,14 @@ def _parse_and_run(words: Sequence[str], *, alone: bool) -> int:
     if alone and options.is_apart(options):
         from chaoslab.cli._apart import run_in_child
 
-        return run_in_child(lambda: _run_for_exit_code(lambda: _run_parsed_command(options)))
+        return run_in_child(lambda: _run_for_exit_code(lambda: _run_apart(options)))
+    return _run_parsed_command(options)
+
+
+def _run_apart(options: argparse.Namespace) -> int:
+    """Runs a command that runs foreign code, in the child process."""
+    if getattr(options, "json", False):
+        keep_stdout_for_document()
     return _run_parsed_command(options)
 
 

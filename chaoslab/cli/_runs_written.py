@@ -74,7 +74,7 @@ def write_html_report(folder: Path | None, *, quiet: bool = False, failed: bool 
         remedy_lines = wrap_text(f"change first: {remedies[0]}") if remedies else []
         message = "\n".join([*remedy_lines, f"report {file}"])
     except OSError as error:
-        message, quiet = f"report none: {error}", False
+        message, quiet = f"no report: {error.filename}: {error.strerror}", False
     if not quiet:
         print(message, file=sys.stderr, flush=True)
 

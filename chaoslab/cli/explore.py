@@ -240,8 +240,12 @@ class ProgressPrinter:
         last = self._last
         if last is None:
             return "nothing was tried"
-        onward = f"; --resume {last.folder} goes on" if last.folder is not None else ""
-        return f"{last.progress_text}{onward}"
+        if last.folder is None:
+            return last.progress_text
+        from chaoslab.reports.explored import MAP
+
+        map_text = f"; what was found is in {last.folder / MAP}" if (last.folder / MAP).exists() else ""
+        return f"{last.progress_text}{map_text}; --resume {last.folder} goes on"
 
     def __call__(self, progress: SearchProgress) -> None:
         from chaoslab.base.clock import system

@@ -4,7 +4,15 @@ import argparse
 import json
 import sys
 
-from chaoslab.base.commandline import PROVES_NOTHING, add_json_option, make_integer_type, parse_path, print_error, seed
+from chaoslab.base.commandline import (
+    PROVES_NOTHING,
+    add_json_option,
+    make_integer_type,
+    parse_path,
+    print_document,
+    print_error,
+    seed,
+)
 from chaoslab.base.parsers import parse_chaos_level
 from chaoslab.cli._ended import print_on_interrupt, require_writable, run_for_exit_code
 from chaoslab.cli._runs_written import (
@@ -92,7 +100,10 @@ def _run_stress(options: argparse.Namespace) -> int:
             if not options.quiet:
                 print(step, file=sys.stderr, flush=True)
             write_html_report(step.folder, quiet=options.quiet, failed=step.is_broken)
-    print(json.dumps(levels_to_json(levels), indent=2) if options.json else render_levels(levels, brief=options.quiet))
+    if options.json:
+        print_document(json.dumps(levels_to_json(levels), indent=2))
+    else:
+        print(render_levels(levels, brief=options.quiet))
     if options.chart:
         try:
             draw_pass_rate_chart(levels, options.chart)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from chaoslab.base.commandline import RUN_HELP, add_json_option, print_error
+from chaoslab.base.commandline import RUN_HELP, add_json_option, print_document, print_error
 
 HELP = "print a run's figures in a table"
 EXAMPLE = "chaoslab summary latest~1"
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
 
             contents = Contents.from_run_name(options.run, where=options.run)
             if options.json:
-                print(*json.files(contents).values(), sep="", end="")
+                print_document("".join(json.files(contents).values()))
             else:
                 print(terminal.render_summary(contents, full=options.full), end="")
     except LookupError as error:

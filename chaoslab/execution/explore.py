@@ -72,8 +72,9 @@ HANGS = ("timeout", "timeout_before_effect")
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """The progress of an exploration. `strategy`: the one at work. `possible`: the trials known so far. `folder`: that
-    of its run, if there are logs."""
+    """The progress of an exploration. `strategy`: the one at work, or what is done with its failures. `possible`: the
+    trials known so far, which a strategy adds to as it learns. `again`: those that were run once more. `left_s`: for
+    the rest of those known. `folder`: that of its run, if there are logs."""
 
     strategy: str
     tried: int
@@ -81,16 +82,19 @@ class SearchProgress:
     failures: int
     left_s: float | None
     folder: Path | None = None
+    again: int = 0
 
     def __str__(self) -> str:
-        remaining = "" if self.left_s is None else f", about {self.left_s:.0f} s left"
+        # Not for all: the next trials bring up calls that are not known yet.
+        remaining = "" if self.left_s is None else f", about {self.left_s:.0f} s for the rest of these"
         return f"{self.strategy}: {self.progress_text}{remaining}"
 
     @property
     def progress_text(self) -> str:
         """The tried variations and the failures, in words."""
         plural = "" if self.failures == 1 else "s"
-        return f"{self.tried} of {self.possible} tried, {self.failures} distinct failure{plural}"
+        again_text = f" and {self.again} again" if self.again else ""
+        return f"{self.tried} of {self.possible} known{again_text} tried, {self.failures} distinct failure{plural}"
 
 
 @dataclass
@@ -297,6 +301,8 @@ class _Explorer:
         self.trials, self._asked, self._journal = trials, arguments, journal
         self._began_s, self._spent = system.monotonic(), 0
         """The latter: the trials of strategies that were run."""
+        self._phase, self._again = "", 0
+        """The strategy at work, or what is done with its failures; and the trials that were run once more."""
         recalled = journal.recalled if journal else []
         self.recalled = {tried.variation.key: tried for tried in recalled if tried.by != BY}
         # By their number too: reruns of one variation differ by their chance alone.
@@ -383,13 +389,14 @@ class _Explorer:
     def _run_batch(self, variations: Sequence[Variation], name: str) -> None:
         """Tries these. Raises _Ended: the budget is spent."""
         failed: list[TriedVariation] = []
+        self._phase = name
         try:
             for tried in self._run_variations([*variations], name):
                 self.known.add_trial(tried)
                 failed += [tried] if tried.failed else []
                 self._failure_kinds.update([tried.kind] if tried.failed else [])
                 self.save_map()
-                self._report_progress(name)
+                self.report_progress()
         finally:  # what a batch found is told from noise whatever ended it
             for tried in failed:
                 self._confirm_failure(tried)
@@ -397,6 +404,7 @@ class _Explorer:
     def _retry_survived_on_other_chance(self) -> None:
         """Tries faults that were survived alone on other chance too, if the agent draws: up to `PATHS_MAX` at each
         call that led the trial another way."""
+        self._phase = "singles on other chance"
         by_path: dict[Site, dict[str, TriedVariation]] = defaultdict(dict)
         for tried, injection in self.known.list_single_fault_trials():
             if self.confirmation.is_nondeterministic(tried) and not tried.failed and not tried.is_inconclusive:
@@ -487,6 +495,8 @@ class _Explorer:
         with closing(ran):
             for n, (tried, trial) in zip(todo, ran, strict=True):
                 results[n] = tried
+                self._again += 1
+                self.report_progress()
                 if self._journal is not None:
                     self._journal.add_trial(tried, trial)
         return [result for result in results if result is not None]
@@ -513,15 +523,22 @@ class _Explorer:
         with suppress(ModuleNotFoundError, OSError):  # Jinja, which only pages need; a page that fails ends nothing
             (exploration or self.make_exploration([], GOES_ON)).save(folder / MAP)
 
-    def _report_progress(self, name: str) -> None:
-        if self._asked.tell is None:
+    def report_progress(self, phase: str = "") -> None:
+        """Tells the progress to whoever asked for it. `phase`: what begins, if something does."""
+        self._phase = phase or self._phase
+        if self._asked.tell is None or not self._phase:
             return
         tried_count = len(self.known.tried)
         took_s = system.monotonic() - self._began_s
         remaining = min(self.possible, self._asked.trials) - tried_count
-        left_s = took_s / tried_count * remaining if tried_count else None
+        left_s = took_s / (tried_count + self._again) * remaining if tried_count and remaining > 0 else None
+        if left_s is not None and self._asked.seconds is not None:
+            left_s = min(left_s, max(self._asked.seconds - took_s, 0.0))
         folder = self._journal.folder if self._journal is not None else None
-        self._asked.tell(SearchProgress(name, tried_count, self.possible, len(self._failure_kinds), left_s, folder))
+        failures = len(self._failure_kinds)
+        self._asked.tell(
+            SearchProgress(self._phase, tried_count, self.possible, failures, left_s, folder, again=self._again)
+        )
 
 
 def run_exploration(
@@ -542,14 +559,18 @@ def run_exploration(
             explorer.run_all_strategies()
         except _Ended as error:
             ended = str(error)
+        except KeyboardInterrupt:
+            explorer.save_map(explorer.make_exploration([], GOES_ON))
+            raise
         tried_so_far = explorer.known
+        explorer.report_progress("confirming the failures")
         groups = group_by_root(group_alike_failures(list(tried_so_far.tried.values())))
         groups = [confirmed for group in groups if (confirmed := explorer.confirm_failure_group(group))]
         unnoticeable = [entry for group in groups if is_unnoticeable_to_agent(group[0], arguments) for entry in group]
+        noticeable = [group for group in groups if not is_unnoticeable_to_agent(group[0], arguments)]
         shrunk = merge_by_root_cause(
-            _shrink_failure_group(explorer, group)
-            for group in groups
-            if not is_unnoticeable_to_agent(group[0], arguments)
+            _shrink_failure_group(explorer, group, f"shrinking failure {n} of {len(noticeable)}")
+            for n, group in enumerate(noticeable, 1)
         )
         reruns = trials.run_variations(
             [entry.tried.variation for entry in shrunk], numbers=[entry.tried.chance for entry in shrunk]
@@ -596,8 +617,10 @@ def is_unnoticeable_to_agent(tried: TriedVariation, arguments: ExploreArguments)
     return has_unnoticeable_root(tried) and not arguments.tries
 
 
-def _shrink_failure_group(explorer: _Explorer, group: Sequence[TriedVariation]) -> Shrunk:
-    """The smallest of trials that failed alike at the same calls, shrunk as far as the smaller one is a cause too."""
+def _shrink_failure_group(explorer: _Explorer, group: Sequence[TriedVariation], phase: str) -> Shrunk:
+    """The smallest of trials that failed alike at the same calls, shrunk as far as the smaller one is a cause too.
+    `phase`: the words for it in the progress."""
+    explorer.report_progress(phase)
     smallest, *rest = group
     tried_so_far, confirmation = explorer.known, explorer.confirmation
     contrast = explorer.contrasts.get(smallest.variation.key)

@@ -32,6 +32,8 @@ TOOL_DECORATOR = re.compile("tool|register_for_|kernel_function")
 TOOL_MAKER = re.compile(r"(^|\.)(\w*Tool(Node)?(\.\w+)?|\w*_?tools?|register_function)$")
 """A call that makes tools of its arguments: ToolNode([pay]), FunctionTool.from_defaults(pay), m.bind_tools([pay])."""
 SAMPLES = {"int": 1, "float": 1.0, "bool": True, "list": [], "dict": {}}
+SCHEMA_SAMPLES = {"integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
+"""Values by the types of JSON Schema; a text for any other."""
 
 
 @dataclass
@@ -59,12 +61,15 @@ def find_tools(agent: str, folders: Sequence[Path]) -> AgentTools:
     hosts = _find_model_hosts(walk)
     unseen = [*walk.unseen, *(f"no script answers for {host}: give it a model of its own" for host in hosts[1:])]
     agent_tools = AgentTools(hosts=hosts[:1], is_factory=_is_agent_factory(agent, folders), unseen=unseen)
+    walk.visit_schemas()
     # A list of tools says more than what the source calls.
     for dotted, function in (walk.listed or walk.called).items():
         if dotted != agent:
             reads = READS.match(function.name)
             (agent_tools.reads if reads else agent_tools.changes).append(dotted)
-            agent_tools.parameters[dotted] = _make_sample_arguments(function)
+            samples = _make_sample_arguments(function)
+            declared = walk.schemas.get(function.name, {})
+            agent_tools.parameters[dotted] = {name: declared.get(name, value) for name, value in samples.items()}
     return agent_tools
 
 
@@ -116,7 +121,8 @@ def _make_sample_arguments(function: Function) -> dict[str, Any]:
 
 
 class _AgentSourceWalk:
-    """`listed`: functions that stand in a list of tools, or whose decorator is called a tool. `called`: all others."""
+    """`listed`: functions that stand in a list of tools, have a schema for the model, or whose decorator is called a
+    tool. `called`: all others. `schemas`: by tool, the parameters that its schema declares, each with a value."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
@@ -126,6 +132,14 @@ class _AgentSourceWalk:
         self.imports: set[str] = set()
         self.texts: set[str] = set()
         self.unseen: list[str] = []
+        self.schemas: dict[str, dict[str, Any]] = {}
+
+    def visit_schemas(self) -> None:
+        """Adds the functions with the names that schemas declare, in the modules seen: a loop around a model's SDK may
+        find them in a table, in a chain of ifs, or in globals()."""
+        for module in sorted(entry for entry in self._seen if ":" not in entry):
+            for name in self.schemas:
+                self.visit_name(module, name, 1, listed=True)
 
     def visit_name(self, module: str, name: str, depth: int, *, listed: bool = False) -> None:
         """Follows a name of a module of the user's to a function, or through what it is made of."""
@@ -193,6 +207,8 @@ class _AgentSourceWalk:
                         self.imports.add(module_name)
                     case ast.Constant(value=str(text)) if len(text) < TEXT_MAX:
                         self.texts.add(text)
+                    case ast.Dict():
+                        self._note_schema(node)
                     case ast.keyword(arg="tools", value=ast.Call(func=func) as call):
                         name = ast.unparse(func)
                         if (
@@ -214,6 +230,19 @@ class _AgentSourceWalk:
                                 self.unseen.append(
                                     f"the tool {name} ({location}) is of another package: name the function it calls"
                                 )
+
+    def _note_schema(self, node: ast.Dict) -> None:
+        """Notes a tool's schema for a model, as in {"name": "pay", "parameters": {"type": "object", …}}."""
+        members = _read_members(node)
+        name, schema = members.get("name"), members.get("parameters") or members.get("input_schema")
+        if not (isinstance(name, ast.Constant) and isinstance(name.value, str) and isinstance(schema, ast.Dict)):
+            return
+        properties = _read_members(schema).get("properties")
+        samples = self.schemas.setdefault(name.value, {})
+        for parameter, declared in _read_members(properties).items():
+            kind = _read_members(declared).get("type")
+            text = kind.value if isinstance(kind, ast.Constant) else None
+            samples[parameter] = SCHEMA_SAMPLES.get(str(text), "x")
 
     def _is_foreign_import(self, source: Source, name: str) -> bool:
         """True if the name is imported from a module that is not the user's own."""
@@ -272,6 +301,15 @@ class _AgentSourceWalk:
             inner = f"{origin_module}.{origin}"
             return inner if find_source(inner, self._folders) is not None else ""
         return ""
+
+
+def _read_members(node: ast.expr | None) -> dict[str, ast.expr]:
+    """The members of a dictionary in the source whose keys are texts; none of anything else."""
+    return {
+        key.value: value
+        for key, value in (zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ())
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
 
 
 def _iterate_used_names(node: ast.AST) -> Iterator[tuple[str, bool]]:

@@ -357,15 +357,21 @@ def make_agent_scenario(dotted: str, prompt: str | None, changed: Sequence[str] 
     from chaoslab.scenarios.agent_tools import find_tools
     from chaoslab.scenarios.builder import scenario
     from chaoslab.scenarios.scenario import list_module_folders
-    from chaoslab.scenarios.sources import explain_missing_module
+    from chaoslab.scenarios.sources import explain_missing_module, find_function_name
 
     if dotted.count(":") != 1:
         raise ScenarioError(f"{dotted} is no scenario's file and no module:name of an agent")
     if not prompt:
         raise ScenarioError(f"{dotted} has to be asked something: give --prompt, or a scenario's file")
-    agent_tools = find_tools(dotted, list_module_folders(None))
     if reason := explain_missing_module(dotted, list_module_folders(None)):
         raise ScenarioError(f"{dotted}: {reason}")
+    try:
+        find_function_name(dotted, list_module_folders(None))
+        agent_tools = find_tools(dotted, list_module_folders(None))
+    except LookupError as error:
+        raise ScenarioError(f"{dotted}: {error}") from None
+    except SyntaxError as error:  # of its module, or of one that it imports
+        raise ScenarioError(f"{dotted}: SyntaxError: {error}") from None
     if not agent_tools.changes and not agent_tools.reads:
         raise ScenarioError(
             f"{dotted}: its source shows no tool: chaoslab init --agent {dotted} writes a scenario to fill in"

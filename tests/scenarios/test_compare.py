@@ -80,7 +80,7 @@ def test_an_agent_that_keeps_state_is_refused() -> None:
         kept.append(prompt)
         return f"{charge(len(kept))}: {len(kept)}"
 
-    with pytest.raises(lab.NoBaseline, match="something is kept from one trial to the next"):
+    with pytest.raises(lab.NoBaseline, match=r"something is kept .*, in files fresh: module:make, which"):
         compared(new=keeps)
 
 

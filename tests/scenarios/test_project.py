@@ -159,6 +159,14 @@ def test_a_scenario_for_ones_own_agent_runs_and_finds_what_is_wrong(
             ["get_sum"],
         ),
         ("def pay(n): ...\ndef get_tools():\n    return [pay]\nrun = Agent(M, tools=get_tools())", ["pay"], []),
+        (
+            "import functools\nSPEC = [{'type': 'function', 'function': {'name': 'pay', 'parameters': {}}},\n"
+            "        {'name': 'get_sum', 'input_schema': {}}, {'name': 'ann', 'colour': {}}]\n"
+            "def pay(n): ...\n@functools.lru_cache\ndef get_sum(n): ...\ndef ann(): ...\n"
+            "def call(name, n):\n    return globals()[name](n)\ndef run(p):\n    return call(ask(p, SPEC), 1)",
+            ["pay"],
+            ["get_sum"],
+        ),
     ],
 )
 def test_the_tools_of_an_agent_are_read_from_its_source(
@@ -223,6 +231,31 @@ def test_an_agent_with_a_model_runs_at_once_by_a_script_and_without_a_key(here: 
     assert typed.out("init", "--agent", "bot:build").splitlines()[:3] == [
         "build.chaos.yaml", "build_model.py", "test_build_chaos.py",
     ]  # fmt: skip
+
+
+DISPATCHED = """
+def execute(name, values):
+    if name == "refund":
+        return refund(**values)
+    raise LookupError(name)
+"""
+
+
+def test_a_tool_that_a_helper_calls_by_its_name_is_found_by_its_schema_and_asked_with_its_types(
+    here: Path, typed: Typed
+) -> None:
+    properties = {"order": {"type": "integer"}, "amount": {"type": "number"}, "lines": {"type": "array"}, "to": {}}
+    schema = {"name": "refund", "description": "pay back", "parameters": {"type": "object", "properties": properties}}
+    spec = f"SPEC = [{{'type': 'function', 'function': {schema}}}]\n"
+    source = MODELLED.replace('TOOLS = {"get_price": get_price, "refund": refund}\n', spec + DISPATCHED)
+    source = source.replace("refund(order: int, amount: int, *, note", "refund(order, amount, lines, to, *, note")
+    source = source.replace("TOOLS[call.function.name](**", "execute(call.function.name, ")
+    Path("bot.py").write_text(source)
+    typed.out("init", "--agent", "bot:make", "--prompt", "Refund 17.")
+    assert "tools: [bot:refund]" in Path("make.chaos.yaml").read_text()
+    assert "lab.call(\"refund\", order=17, amount=1.0, lines=[], to='x')," in Path("my_model.py").read_text()
+    ended = chaoslab(here, "test", "--no-logs")
+    assert "make: 20 of 20 trials passed" in ended.stdout, ended.stdout + ended.stderr
 
 
 @pytest.mark.usefixtures("here")

@@ -665,7 +665,8 @@ def test_an_own_backend_on_this_computer_is_not_covered(host: str) -> None:
     said = (
         r"a connection to 127.0.0.1:8123 \(in test_service_apps.py, line \d+, agent\) is not covered by virtual time: "
     )
-    with pytest.raises(Unsupported, match=said + r"pass a fake with services=\{'127.0.0.1:8123': …\}, or run in"):
+    fake = r"pass a fake with services=\{'127.0.0.1:8123': …\}, in files services: \{127.0.0.1:8123: module:name\}; "
+    with pytest.raises(Unsupported, match=said + fake):
         lab.run(agent, "go")
     trial = lab.run(agent, "go", elsewhere="unreachable", twin=False)
     assert (trial.answer, trial.warnings) == (

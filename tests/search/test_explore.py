@@ -1,6 +1,7 @@
 """`lab.explore` finds what breaks an agent, tells what was not tried, and shrinks what fails."""
 
 import asyncio
+import contextlib
 import hashlib
 import itertools
 import json
@@ -21,7 +22,7 @@ from chaoslab.core.events import VariationTried
 from chaoslab.execution import explore
 from chaoslab.execution._found_test import render_found_test
 from chaoslab.execution.agents.functions import hash_agent_file
-from chaoslab.execution.explore import Exploration
+from chaoslab.execution.explore import Exploration, SearchProgress
 from chaoslab.execution.options import RunOptions
 from chaoslab.record.history import History
 from chaoslab.record.steering import FILE
@@ -121,7 +122,31 @@ def test_what_does_not_apply_is_named_with_the_reason() -> None:
 def test_progress_is_told_for_each_trial() -> None:
     told: list[str] = []
     explored(by=["singles"], tell=lambda each: told.append(str(each)))
-    assert told[-1] == "singles: 4 of 4 tried, 1 distinct failure, about 0 s left"
+    assert [line.partition(", about")[0] for line in told] == [
+        "singles: 2 of 4 known tried, 1 distinct failure",
+        "singles: 3 of 4 known tried, 1 distinct failure",
+        "singles: 4 of 4 known tried, 1 distinct failure",
+        "singles: 4 of 4 known and 1 again tried, 1 distinct failure",
+        "confirming the failures: 4 of 4 known and 1 again tried, 1 distinct failure",
+        "shrinking failure 1 of 1: 4 of 4 known and 1 again tried, 1 distinct failure",
+    ]
+    told = []
+    explored(by=["singles"], seconds=1e-9, tell=lambda each: told.append(str(each.left_s)))
+    assert set(told) <= {"0.0", "None"}
+
+
+def test_trials_on_other_chance_are_told_too() -> None:
+    def drawing(prompt: str) -> str:  # noqa: ARG001
+        with contextlib.suppress(Exception):
+            if random.random() < 2:
+                pay()
+        return "paid"
+
+    told: list[SearchProgress] = []
+    lab.explore(drawing, "Pay.", tools=[pay], tries=["latency"], by=["singles"], tell=told.append)
+    again = [each.again for each in told if each.strategy == "singles on other chance"]
+    assert len(again) > 3
+    assert again == [*range(again[0], again[-1] + 1)]
 
 
 def test_an_exploration_goes_on_where_it_was_and_runs_nothing_twice(tmp_path: Path) -> None:

@@ -185,13 +185,26 @@ def test_ctrl_c_tells_how_to_go_on(capsys: Said, monkeypatch: pytest.MonkeyPatch
     (run,) = {each.parent for each in Path("logs").glob("*/info.log") if not each.parent.is_symlink()}
     *progress, last = said.splitlines()
     assert (code, bool(progress)) == (130, not quiet)
-    assert re.fullmatch(rf"interrupted: \d of \d tried, \d distinct failures?; --resume {run} goes on", last)
+    found = rf"what was found is in {run}/map.html; --resume {run} goes on"
+    assert re.fullmatch(rf"interrupted: \d of \d known and \d again tried, \d distinct failures?; {found}", last)
+    assert "lost_reply" in (run / "map.html").read_text()
 
 
 def test_an_agent_that_is_named_as_a_file_is_told_its_module(here: Path, capsys: Said) -> None:  # noqa: ARG001
     assert explore(capsys, "desk.py:agent", "--prompt", "Pay.")[::2] == (
         2, "desk.py:agent: there is no module 'desk.py': did you mean 'desk'?\n"
     )  # fmt: skip
+    assert explore(capsys, "desk:agnt", "--prompt", "Pay.")[::2] == (
+        2, "desk:agnt: desk.py has no 'agnt': did you mean 'agent'?\n"
+    )  # fmt: skip
+
+
+def test_an_agent_that_is_no_python_is_told_its_line(here: Path, capsys: Said) -> None:
+    (here / "torn.py").write_text("x = 1\ndef agent(p:\n")
+    said = "'(' was never closed (torn.py, line 2)\n"
+    assert explore(capsys, "torn:agent", "--prompt", "Pay.")[::2] == (2, f"torn:agent: SyntaxError: {said}")
+    assert main(["init", "--agent", "torn:agent", "new"]) == 2
+    assert capsys.readouterr().err == said
 
 
 def test_an_exploration_of_the_labs_own_agent_is_logged_and_goes_on_where_it_was(here: Path, capsys: Said) -> None:

@@ -358,7 +358,7 @@ def _suggest_what_to_recreate(case: AgentCase, twin: TwinTrial, second: TwinTria
     # The default stands for "no service": then, as with a service that is made anew, it is the agent that keeps
     # something.
     if isinstance(case.services.get(host, Fresh(str)), Fresh):
-        return "something is kept from one trial to the next: give agent=lab.fresh(make)"
+        return "something is kept from one trial to the next: give agent=lab.fresh(make), in files fresh: module:make"
     return f"{host} keeps something from one trial to the next: give services={{'{host}': lab.fresh(make)}}"
 
 

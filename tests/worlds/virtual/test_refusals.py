@@ -96,7 +96,9 @@ def test_each_is_refused_in_one_line_that_names_the_caller(
     assert said.startswith(f"{what} (in test_refusals.py, line ")
     assert ", <lambda>) is not covered by virtual time: " in said
     process = what.startswith(("a subprocess", "a program", "a process of", "a pool of processes"))
-    otherwise = "run the agent as a command of `chaoslab exec`, in real time" if process else "run in the local world"
+    otherwise = (
+        "run the agent as a command of `chaoslab exec`, in real time" if process else "run in real time (world='local')"
+    )
     assert said.endswith(f", or {otherwise}")
     assert "\n" not in said
 

@@ -74,7 +74,7 @@ class Unsupported(Through):
     The world remembers the first one raised in it, since an agent may swallow it.
     """
 
-    def __init__(self, feature: str, remedy: str, otherwise: str = "run in the local world") -> None:
+    def __init__(self, feature: str, remedy: str, otherwise: str = "run in real time (world='local')") -> None:
         super().__init__(f"{feature}{describe_caller()} is not covered by virtual time: {remedy}, or {otherwise}")
         _record_program_end(self)
 

@@ -53,6 +53,13 @@ SENTRY = ".ingest.sentry.io", ".ingest.us.sentry.io", ".ingest.de.sentry.io"
 """The ends of the hosts of Sentry, which has one for each customer."""
 
 
+def _suggest_fake(address: str) -> str:
+    return (
+        f"pass a fake with services={{'{address}': …}}, in files services: {{{address}: module:name}}; a function that "
+        "returns the answer is one"
+    )
+
+
 class OutsideHosts:
     """The answer of one trial to hosts outside of it. `way`: refuse or unreachable. `services`: the names that there
     are, for a hint; `models`: the hosts of those that speak a model's API."""
@@ -85,13 +92,13 @@ class OutsideHosts:
             hint = f"did you mean the service '{near[0]}'? Else " if near else ""
             if provider is not None and (same := [name for name in self._services if find_provider(name) is provider]):
                 hint = f"it is {provider.name}'s, as '{same[0]}' is: name that service '{host}'. Else "
-            raise Unsupported(f"the host {host}", f"{hint}pass a fake with services={{…}}")
+            raise Unsupported(f"the host {host}", f"{hint}{_suggest_fake(host)}")
         return _make_unknown_host_error(CACHES.get(host, ""))
 
     def build_address_error(self, host: str, port: int) -> OSError:
         """The error for an address that leads out of the network. Raises Unsupported: such addresses are refused."""
         if not self._unreachable:
-            raise Unsupported(f"a connection to {host}:{port}", "pass a fake with services={…}")
+            raise Unsupported(f"a connection to {host}:{port}", _suggest_fake(f"{host}:{port}"))
         # For the warning that it leaves.
         self._is_unreachable(host)
         return OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
@@ -104,7 +111,7 @@ class OutsideHosts:
         # An exporter that finds no collector goes on, as in production.
         if port in EXPORT_PORTS and _is_called_from(("opentelemetry",)):
             return None
-        return Unsupported(f"a connection to {host}:{port}", f"pass a fake with services={{'{host}:{port}': …}}")
+        return Unsupported(f"a connection to {host}:{port}", _suggest_fake(f"{host}:{port}"))
 
     def _is_unreachable(self, host: str) -> bool:
         """True if the host is unreachable rather than refused. Keeps a warning of it."""
