@@ -87,12 +87,16 @@ class Rulings:
                 )
             else:
                 end = fields
+        trials = count if isinstance(count := head.get("trials"), int) else 0
+        state = _parse_state(end.get("state"))
+        # A scenario that is interrupted rules on the trials until then: the others may still fail.
+        has_ended = state is RulingState.FAILED or len(by_trial) >= trials
         return cls(
             scenario=_clean_text(head.get("scenario")),
             asked=_clean_texts(head.get("asked")),
-            trials=trials if isinstance(trials := head.get("trials"), int) else 0,
+            trials=trials,
             by_trial=by_trial,
-            state=_parse_state(end.get("state")),
+            state=state if has_ended else None,
             why=_clean_texts(end.get("why")),
             cut_lines=tuple(cut),
         )

@@ -137,6 +137,18 @@ def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("state", [RulingState.PASSED, RulingState.INVALID])
+def test_a_scenario_that_was_interrupted_has_no_ruling(state: RulingState, tmp_path: Path) -> None:
+    FakeRun(tmp_path / "20261122-090000", prompts=2).write()
+    file = RulingsFile(tmp_path / "20261122-090000", "refund", [], 3)
+    for trial in ("p1.r1", "p2.r1"):
+        file.add_ruling(trial, TrialRuling(RulingState.PASSED))
+    file.write_final_ruling(state, [])
+    (one,) = runs.list_runs(tmp_path)
+    assert (one.name, one.ruling, one.well and one.well.count) == ("refund", "", 2)
+    assert "passed" not in one.render_run_text()
+
+
 def test_the_command_prints_the_list(
     logs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
