@@ -51,6 +51,14 @@ class Rulings:
     why: tuple[str, ...] = ()
     cut_lines: tuple[int, ...] = ()
 
+    @property
+    def final_state(self) -> RulingState | None:
+        """The ruling on the whole; None if it is that of a part: the scenario was interrupted, or the log has lost
+        lines of trials that passed."""
+        # The others may still fail. A scenario that has failed has failed.
+        is_whole = self.state is RulingState.FAILED or len(self.by_trial) >= self.trials
+        return self.state if is_whole else None
+
     def drop_passes_with_gaps(self, torn: Collection[str]) -> Rulings:
         """The same without the trials that passed and of which the log has lost lines since: nobody can read what let
         them pass. `torn`: these trials."""
@@ -87,16 +95,12 @@ class Rulings:
                 )
             else:
                 end = fields
-        trials = count if isinstance(count := head.get("trials"), int) else 0
-        state = _parse_state(end.get("state"))
-        # A scenario that is interrupted rules on the trials until then: the others may still fail.
-        has_ended = state is RulingState.FAILED or len(by_trial) >= trials
         return cls(
             scenario=_clean_text(head.get("scenario")),
             asked=_clean_texts(head.get("asked")),
-            trials=trials,
+            trials=trials if isinstance(trials := head.get("trials"), int) else 0,
             by_trial=by_trial,
-            state=state if has_ended else None,
+            state=_parse_state(end.get("state")),
             why=_clean_texts(end.get("why")),
             cut_lines=tuple(cut),
         )
