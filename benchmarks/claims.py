@@ -290,7 +290,7 @@ def of_map() -> Iterator[Row]:
                 missed += {*one.targets, *other.targets} not in seen
         for budget in BUDGETS:
             part = lab.explore(agent, "Pay.", **GIVEN, tries=FAULTS, trials=budget).map
-            for site in part.fully_tried_calls:
+            for site in part.decided_calls:
                 calls += 1
                 truth = any(failed[injection.name + str(row)] for row, injection, _ in tried
                             if row.site == site and (part.has_lasting_trials or not row.lasts))  # fmt: skip

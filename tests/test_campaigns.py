@@ -352,7 +352,7 @@ def test_a_paused_campaign_begins_no_step_and_its_runs_no_trial(tmp_path: Path) 
     assert seen == [("before", False), ("paused", True), ("resumed", False), ("second", False)]
     assert clock.left == -1
     assert story.ended == "held"
-    assert [said for said in story.notes if said != "the steady state holds after the rollback"] == [
+    assert story.notes == [  # it has no steady state
         "somebody paused it: lunch", "it goes on", "somebody paused it: lunch", "it goes on",
     ]  # fmt: skip
     assert said.count("it goes on") == 2

@@ -142,7 +142,7 @@ class CampaignRunner:
                         f"{reason}; the steady state is not back: {after}" if reason else f"not steady after: {after}"
                     )
                     state = "not steady" if state in ("held", "failed", "unproven") else state
-                else:
+                elif self.spec.steady:  # without one nothing was asked
                     self._journal.append_entry("note", text="the steady state holds after the rollback")
             self._journal.append_entry("ended", state=state, why=reason)
             self._send_notification("ended", state=state, why=reason)

@@ -191,7 +191,9 @@ def _explore_scenarios(chosen: Sequence[Scenario], options: argparse.Namespace) 
             )
         failed = failed or bool(exploration.failures or exploration.by_itself)
         unproven_reason = (
-            "" if exploration.failures or exploration.by_itself else explain_unproven_search(exploration.trials)
+            ""
+            if exploration.failures or exploration.by_itself
+            else explain_unproven_search(exploration.trials, exploration.unconfirmed)
         )
         unproven = unproven or bool(unproven_reason)
         if exploration.folder is not None and scenario.file:

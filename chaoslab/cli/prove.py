@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HELP = "repeat an exploration on a changed agent, or with mitigations around its functions"
 EXAMPLE = "chaoslab prove refund.chaos.yml --agent shop.agent:careful"
 IS_APART = True
-OPENED = 1
+OPENED, PROVES_NOTHING = 1, 4
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +89,9 @@ def run(options: argparse.Namespace) -> int:
         return print_error(LookupError(f"no scenario of {file} has '{options.only}' in its name"))
     if options.json:
         print_json(proofs=[mitigation.to_json_data() for mitigation in proofs])
-    return 0 if any(mitigation.holds for mitigation in proofs) else OPENED
+    if any(mitigation.holds for mitigation in proofs):
+        return 0
+    return PROVES_NOTHING if any(mitigation.unproven_reason for mitigation in proofs) else OPENED
 
 
 def _find_scenario_and_budget(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.execution.exploring import SearchSession
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
 from chaoslab.search.variation import TriedVariation, Variation
@@ -108,9 +109,14 @@ def fails_alike(tried: TriedVariation, failing: TriedVariation) -> bool:
     return tried.failed and tried.kind == failing.kind
 
 
-def make_survived_result(failing: TriedVariation, reruns: Sequence[TriedVariation]) -> TriedVariation:
-    """The result of a trial whose failure its faults did not bring about: that of an equal one which did not fail."""
+def make_unconfirmed_result(
+    failing: TriedVariation, reruns: Sequence[TriedVariation], contrast: Contrast
+) -> TriedVariation:
+    """The result of a trial whose faults are not shown to bring its failure about: that of an equal one which did not
+    fail. Unknown where it never failed without faults, since then they may bring it about, now and then."""
     # A void trial proves nothing, so it cannot stand for one that passed.
     passed = next((trial for trial in reruns if not trial.failed and not trial.is_inconclusive), None)
     survived = replace(failing, failed=False) if passed is None else passed
+    if not contrast.calm_failed:
+        survived = replace(survived, outcome=str(Outcome.UNKNOWN), why=f"it failed, perhaps by chance: {contrast}")
     return replace(survived, number=failing.number, by=failing.by)

@@ -19,7 +19,7 @@ from chaoslab.core.events import CallsOrdered, FaultScheduled
 from chaoslab.core.fault import GROUP, get_trait, load_fault
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
-from chaoslab.execution._confirming import BY, CHANCES, FailureConfirmation, make_survived_result
+from chaoslab.execution._confirming import BY, CHANCES, FailureConfirmation, make_unconfirmed_result
 from chaoslab.execution._confirming import fails_alike as is_alike
 from chaoslab.execution.agents.functions import get_function_name
 from chaoslab.execution.exploring import SearchSession, make_failure_test, open_agent_search
@@ -195,7 +195,8 @@ class Unconfirmed:
     contrast: Contrast
 
     def __str__(self) -> str:
-        return f"{self.tried.outcome}: {causes.describe_cause(self.tried)} ({self.contrast})"
+        # The figures first, since a terminal's line may end before a long cause does.
+        return f"{self.contrast}: {self.tried.outcome}: {causes.describe_cause(self.tried)}"
 
 
 @dataclass
@@ -217,7 +218,9 @@ class Exploration:
     by_itself: Sequence[SelfFailure] = ()
     """The failures that happen without faults too, which no fault is the cause of."""
     unconfirmed: Sequence[Unconfirmed] = ()
-    """The failures that were seen once, and of which nothing shows that their faults bring them about."""
+    """The failures of which nothing shows that their faults bring them about, and that never came without faults."""
+    is_noisy: bool = False
+    """Something that the lab does not control decides what becomes of its trials."""
     unnoticeable: Sequence[TriedVariation] = ()
     """The failures by faults that no agent could have noticed, unless these were asked for by name."""
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -329,7 +332,8 @@ class _Explorer:
         self.contrasts: dict[str, Contrast] = {}
         """The contrast of each failure that was told from noise, by the key of its variation."""
         self._causes: list[TriedVariation] = []
-        self.unconfirmed: list[Unconfirmed] = []
+        self.unconfirmed: dict[str, Unconfirmed] = {}
+        """By the key of their variation."""
         self.confirmation = FailureConfirmation(trials, calm, self._rerun_trials, earlier)
 
     def _find_baseline(self) -> tuple[TriedVariation, list[TriedVariation]]:
@@ -448,37 +452,46 @@ class _Explorer:
         budget_s = self._asked.seconds
         return budget_s is not None and system.monotonic() - self._began_s >= share * budget_s
 
-    def _confirm_failure(self, tried: TriedVariation) -> None:
-        """Tries a failure again. One that its faults do not bring about counts as survived; one that holds a cause that
-        is known already shows nothing new."""
+    def _confirm_failure(self, tried: TriedVariation) -> Contrast | None:
+        """Tries a failure again, and returns its contrast. One that its faults do not bring about counts as survived,
+        or as unknown; one that holds a cause that is known already shows nothing new, and is not tried."""
         # A known cause is part of it, so that it fails too shows nothing new.
         if any(
             cause.kind == tried.kind and cause.variation.part_texts < tried.variation.part_texts
             for cause in self._causes
         ):
-            return
+            return None
         fails_by_itself = any(cause.failed and cause.root == tried.root for cause in self.confirmation.calm)
         if not fails_by_itself and any(cause.root == tried.root for cause in self._causes):
-            return  # one way to a root cause is enough, and the one that is shown is tried again at the end
+            return None  # one way to a root cause is enough, and the one that is shown is tried again at the end
         contrast, reruns = self.confirmation.measure_contrast(tried)
         if contrast.holds or not contrast.trials:
             self.contrasts[tried.variation.key] = contrast
+            self.unconfirmed.pop(tried.variation.key, None)
             self._causes += [tried] if contrast.holds else []
-            return
+            return contrast
         # One that fails without faults too is told as such (`FailureConfirmation.baseline_failures`).
         if not contrast.calm_failed:
-            self.unconfirmed.append(Unconfirmed(tried, contrast))
-        self.known.add_trial(make_survived_result(tried, reruns))
+            self.unconfirmed[tried.variation.key] = Unconfirmed(tried, contrast)
+        self.known.add_trial(make_unconfirmed_result(tried, reruns, contrast))
+        return contrast
 
     def confirm_failure_group(self, group: list[TriedVariation]) -> list[TriedVariation]:
         """The failures of one root cause, the best of those first that are told from noise; none if none is."""
+        contrast = None
         for candidate in group[:CONFIRM_MAX]:
-            if candidate.variation.key not in self.contrasts:
+            contrast = self.contrasts.get(candidate.variation.key)
+            # One more trial decided before it was known that there is noise.
+            if contrast is None or (contrast.trials == 1 and self.confirmation.noisy):
+                self.contrasts.pop(candidate.variation.key, None)
                 self._causes, causes_ = [], self._causes  # even if another way to it is known
-                self._confirm_failure(candidate)
+                contrast = self._confirm_failure(candidate)
                 self._causes = [*causes_, *self._causes]
             if candidate.variation.key in self.contrasts:
                 return [candidate, *(member for member in group if member is not candidate)]
+        for member in group[CONFIRM_MAX:]:  # no more is known of the others at the same place
+            assert contrast is not None
+            self.known.add_trial(make_unconfirmed_result(member, (), contrast))
         return []
 
     def _rerun_trials(self, variations: Sequence[Variation], numbers: Sequence[int]) -> list[TriedVariation]:
@@ -509,7 +522,10 @@ class _Explorer:
         exploration = Exploration(
             [*failures], map_, list(self.known.tried.values()), ended, took_s, folder, self._asked
         )
-        exploration.by_itself, exploration.unconfirmed = self.confirmation.baseline_failures, self.unconfirmed
+        exploration.by_itself, exploration.unconfirmed = (
+            self.confirmation.baseline_failures,
+            [*self.unconfirmed.values()],
+        )
         return exploration
 
     def save_map(self, exploration: Exploration | None = None) -> None:
@@ -562,28 +578,41 @@ def run_exploration(
         except KeyboardInterrupt:
             explorer.save_map(explorer.make_exploration([], GOES_ON))
             raise
-        tried_so_far = explorer.known
-        explorer.report_progress("confirming the failures")
-        groups = group_by_root(group_alike_failures(list(tried_so_far.tried.values())))
-        groups = [confirmed for group in groups if (confirmed := explorer.confirm_failure_group(group))]
-        unnoticeable = [entry for group in groups if is_unnoticeable_to_agent(group[0], arguments) for entry in group]
-        noticeable = [group for group in groups if not is_unnoticeable_to_agent(group[0], arguments)]
-        shrunk = merge_by_root_cause(
-            _shrink_failure_group(explorer, group, f"shrinking failure {n} of {len(noticeable)}")
-            for n, group in enumerate(noticeable, 1)
-        )
-        reruns = trials.run_variations(
-            [entry.tried.variation for entry in shrunk], numbers=[entry.tried.chance for entry in shrunk]
-        )
-        failures = []
-        for entry, (_, trial) in zip(shrunk, reruns, strict=True):  # their stories, which were not kept
-            shown_result = trials.assess_trial(entry.tried.variation, trial, BY)
-            failures.append(replace(entry.make_found_failure(trial), shown_fails=is_alike(shown_result, entry.tried)))
+        failures, unnoticeable = _confirm_and_show_failures(explorer, arguments)
+        if not explorer.confirmation.noisy and not all(failure.shown_fails for failure in failures):
+            # An equal trial ended otherwise: one more trial was not enough to tell these from noise.
+            explorer.confirmation.noisy = True
+            failures, unnoticeable = _confirm_and_show_failures(explorer, arguments)
         exploration = explorer.make_exploration(failures, ended)
-        exploration.unnoticeable = unnoticeable
+        exploration.unnoticeable, exploration.is_noisy = unnoticeable, explorer.confirmation.noisy
         exploration.commands = {entry.cause: command(entry) for entry in exploration.failures}
         explorer.save_map(exploration)
         return exploration
+
+
+def _confirm_and_show_failures(
+    explorer: _Explorer, arguments: ExploreArguments
+) -> tuple[list[FoundFailure], list[TriedVariation]]:
+    """The root causes that are told from noise, each shrunk and with its trial, and the failures that no agent could
+    have noticed."""
+    trials = explorer.trials
+    explorer.report_progress("confirming the failures")
+    groups = group_by_root(group_alike_failures(list(explorer.known.tried.values())))
+    groups = [confirmed for group in groups if (confirmed := explorer.confirm_failure_group(group))]
+    unnoticeable = [entry for group in groups if is_unnoticeable_to_agent(group[0], arguments) for entry in group]
+    noticeable = [group for group in groups if not is_unnoticeable_to_agent(group[0], arguments)]
+    shrunk = merge_by_root_cause(
+        _shrink_failure_group(explorer, group, f"shrinking failure {n} of {len(noticeable)}")
+        for n, group in enumerate(noticeable, 1)
+    )
+    reruns = trials.run_variations(
+        [entry.tried.variation for entry in shrunk], numbers=[entry.tried.chance for entry in shrunk]
+    )
+    failures = []
+    for entry, (_, trial) in zip(shrunk, reruns, strict=True):  # their stories, which were not kept
+        shown_result = trials.assess_trial(entry.tried.variation, trial, BY)
+        failures.append(replace(entry.make_found_failure(trial), shown_fails=is_alike(shown_result, entry.tried)))
+    return failures, unnoticeable
 
 
 class Shrunk(NamedTuple):
@@ -626,16 +655,27 @@ def _shrink_failure_group(explorer: _Explorer, group: Sequence[TriedVariation], 
     contrast = explorer.contrasts.get(smallest.variation.key)
     moments = next((tried.moments for tried in tried_so_far.tried.values() if tried.variation.order == ()), ())
     fails = LikenessTest(explorer.trials, smallest, confirmation, tried_so_far, late=explorer.is_time_spent)
-    result = find_smallest_variation(fails, smallest, moments)
-    if result.tried.variation.key != smallest.variation.key:
-        # Shrinking looked for equal failures, which chance may have made: the smaller cause is told from noise as the
-        # larger one was.
+    result = _shrink_confirmed_failure(fails, smallest, moments, confirmation, contrast)
+    return result._replace(others=tuple(rest))
+
+
+def _shrink_confirmed_failure(
+    fails: LikenessTest,
+    failing: TriedVariation,
+    moments: Sequence[Sequence[str]],
+    confirmation: FailureConfirmation,
+    contrast: Contrast | None,
+) -> Shrunk:
+    """The smallest trial that fails alike and is told from noise as the given one was, with its contrast."""
+    result = find_smallest_variation(fails, failing, moments)
+    if result.tried.variation.key != failing.variation.key:
+        # Shrinking looked for equal failures, which chance may have made.
         smaller, _ = confirmation.measure_contrast(result.tried)
         if smaller.trials and not smaller.holds:
-            result = Shrunk(smallest, result.reruns, minimal=False)
+            result = Shrunk(failing, result.reruns, minimal=False)
         else:
             contrast = smaller if smaller.trials else contrast
-    return result._replace(others=tuple(rest), contrast=contrast if contrast is not None and contrast.trials else None)
+    return result._replace(contrast=contrast if contrast is not None and contrast.trials else None)
 
 
 class LikenessTest:
@@ -810,17 +850,29 @@ def _shrink_trial(trials: SearchSession, trial: Trial) -> FoundFailure:
     ((baseline, _),) = trials.assess_variations([Variation()], BASELINE)
     confirmation = FailureConfirmation(trials, baseline)
     contrast, _ = confirmation.measure_contrast(rerun)
-    if not contrast.holds and (is_alike(baseline, rerun) or contrast.calm_failed):
-        raise ValueError(f"it fails by itself, and no fault is the cause: {contrast}")
+    _require_cause(contrast, fails_by_itself=is_alike(baseline, rerun))
     fails = LikenessTest(trials, rerun, confirmation)
-    shrunk = find_smallest_variation(fails, rerun, asking_order.moments if asking_order is not None else ())
-    if shrunk.tried.variation.key != variation.key:
-        contrast, _ = confirmation.measure_contrast(shrunk.tried)
+    moments = asking_order.moments if asking_order is not None else ()
+    shrunk = _shrink_confirmed_failure(fails, rerun, moments, confirmation, contrast)
     ((_, smallest_trial),) = trials.run_variations([shrunk.tried.variation], numbers=[shrunk.tried.chance])
-    failure = replace(shrunk.make_found_failure(smallest_trial), contrast=contrast)
-    return replace(
-        failure, shown_fails=is_alike(trials.assess_trial(failure.variation, smallest_trial, "shrink"), shrunk.tried)
-    )
+    shown_result = trials.assess_trial(shrunk.tried.variation, smallest_trial, "shrink")
+    shown_fails = is_alike(shown_result, shrunk.tried)
+    if not shown_fails and not confirmation.noisy:
+        # An equal trial ended otherwise: one more trial was not enough to tell it from noise.
+        confirmation.noisy = True
+        contrast, _ = confirmation.measure_contrast(shrunk.tried)
+        _require_cause(contrast)
+        shrunk = shrunk._replace(contrast=contrast, minimal=False)
+    return replace(shrunk.make_found_failure(smallest_trial), shown_fails=shown_fails)
+
+
+def _require_cause(contrast: Contrast, *, fails_by_itself: bool = False) -> None:
+    """Raises ValueError: the contrast does not show that the faults bring the failure about."""
+    if contrast.holds:
+        return
+    if fails_by_itself or contrast.calm_failed:
+        raise ValueError(f"it fails by itself, and no fault is the cause: {contrast}")
+    raise ValueError(f"chance may be the cause as well as its faults: {contrast}")
 
 
 def build_hit_injections(trial: Trial) -> Iterator[Injection]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from typing import Any
 
 from chaoslab.base.registry import suggest_name
-from chaoslab.execution._confirming import BY, FailureConfirmation, make_survived_result
+from chaoslab.execution._confirming import BY, FailureConfirmation, make_unconfirmed_result
 from chaoslab.execution.explore import Exploration, ExploreArguments, run_exploration
 from chaoslab.execution.exploring import SearchSession, make_failure_test, open_agent_search
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.trial import NoBaseline
 from chaoslab.seams.functions.mitigations import KINDS
-from chaoslab.search.contrast import LOOKS
 from chaoslab.search.proof import NewCall, Proof, ProofChange
 from chaoslab.search.variation import GOOD, Site, TriedVariation, get_injection_site
 
 DEADLINE = "deadline"
+CLOSING_TRIALS = 20
+"""The trials of which none may fail for a failure to be closed, where more than the faults decides."""
 DEADLINE_S = 10.0
 """The deadline of a call that the mitigation `deadline` states, in seconds."""
 MITIGATIONS = (*KINDS, DEADLINE)
@@ -52,7 +53,7 @@ def prove(
     change_text = mitigation or f"the agent {getattr(agent, '__qualname__', type(agent).__name__)}"
     budget = make_arguments_for_changed_agent(found, arguments)
     return build_proof(
-        found.trials, change_text, lambda: open_mitigated_session(arguments, mitigation, jobs=jobs, fails=fails), budget
+        found, change_text, lambda: open_mitigated_session(arguments, mitigation, jobs=jobs, fails=fails), budget
     )
 
 
@@ -75,19 +76,22 @@ def make_arguments_for_changed_agent(exploration: Exploration, arguments: Explor
 
 
 def build_proof(
-    before: Sequence[TriedVariation],
+    found: Exploration,
     change_text: str,
     open_changed_session: Callable[[], AbstractContextManager[SearchSession]],
     arguments: ExploreArguments,
 ) -> Proof:
-    """The proof that this session gives: the map of the changed agent, and these variations again with it.
+    """The proof that this session gives: the map of the changed agent, and what was tried before again with it.
     `arguments`: the arguments of its exploration."""
-    built = Proof(change_text)
+    built, before = Proof(change_text), found.trials
     try:
         with open_changed_session() as trials:
             after = run_exploration(trials, arguments)
             tried_after = after.map.known
             confirmation = FailureConfirmation(trials, tried_after.calm)
+            confirmation.noisy = found.is_noisy or after.is_noisy
+            known_kinds = {failure.kind for failure in found.by_itself}
+            built.by_itself = [failure for failure in after.by_itself if failure.kind not in known_kinds]
             todo = [
                 earlier_tried for earlier_tried in before if tried_after.find_trial(earlier_tried.variation) is None
             ]
@@ -112,23 +116,27 @@ def build_proof(
 def _confirm_new_failure(
     after: TriedVariation, before: TriedVariation, confirmation: FailureConfirmation
 ) -> TriedVariation:
-    """The trial; as survived if it failed where it did not before, and its faults are not the cause."""
+    """The trial; as unknown or survived if it failed where it did not before, and its faults are not shown to be the
+    cause."""
     if before.failed or not after.failed:
         return after
     contrast, reruns = confirmation.measure_contrast(after)
-    return after if contrast.holds else make_survived_result(after, reruns)
+    return after if contrast.holds else make_unconfirmed_result(after, reruns, contrast)
 
 
 def _find_failing_rerun(
     passed: TriedVariation, trials: SearchSession, confirmation: FailureConfirmation
 ) -> TriedVariation | None:
-    """The trial on other chance, where the agent draws, if it fails there. One that is not seen to fail is closed."""
+    """The trial on other chance, where more than its faults decides, if it fails there and not without faults. One that
+    is not seen to fail is closed: what fails in 20 of 100 trials is so once in 86 times (0.8 ** 20)."""
     if not confirmation.is_nondeterministic(passed):
         return None
-    numbers = range(passed.chance + 1, passed.chance + LOOKS[0])
-    reruns = trials.assess_variations([passed.variation] * len(numbers), BY, numbers=numbers)
-    failures = [tried for tried, _ in reruns if tried.failed]
-    return next((candidate for candidate in failures if confirmation.measure_contrast(candidate)[0].holds), None)
+    numbers = range(passed.chance + 1, passed.chance + CLOSING_TRIALS)
+    with closing(trials.assess_variations([passed.variation] * len(numbers), BY, numbers=numbers)) as reruns:
+        failed = next((tried for tried, _ in reruns if tried.failed), None)
+    if failed is None or confirmation.measure_contrast(failed)[0].calm_failed:
+        return None
+    return failed
 
 
 def _find_new_calls(before: Sequence[TriedVariation], after: Exploration) -> list[NewCall]:
@@ -147,6 +155,12 @@ def _find_new_calls(before: Sequence[TriedVariation], after: Exploration) -> lis
         } & cells.keys():
             causes[site].append(str(failure))
     return [
-        NewCall(site, sum(cell_result is not None for cell_result in results), len(results), tuple(causes[site]))
+        NewCall(
+            site,
+            sum(cell_result is not None for cell_result in results),
+            len(results),
+            tuple(causes[site]),
+            sum(cell_result is not None and cell_result.is_inconclusive for cell_result in results),
+        )
         for site, results in cells.items()
     ]

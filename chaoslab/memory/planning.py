@@ -30,7 +30,7 @@ from chaoslab.record import provenance
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports.page import format_count
 from chaoslab.scenarios.builder import ScenarioBuilder, injection_arguments, load_scenario
-from chaoslab.scenarios.exploring import ScenarioSearch, open_scenario_search
+from chaoslab.scenarios.exploring import ScenarioSearch, explain_unproven_search, open_scenario_search
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.planning.cells import KINDS, Cell, classify_once_or_always, load_fault_class
 from chaoslab.search.planning.chances import Chances, Prediction, brier_score
@@ -333,9 +333,11 @@ def _run_plan(
             elif most_s is not None and system.monotonic() - began_s >= most_s:
                 plan.ended = f"the budget of {format_long_duration(most_s)} was spent"
         if plan.done:
+            trials = [proposal.tried for proposal in plan.done]
+            failed, unproven_reason = any(tried.failed for tried in trials), explain_unproven_search(trials)
             rulings.write_final_ruling(
-                RulingState.FAILED if any(entry_left.tried.failed for entry_left in plan.done) else RulingState.PASSED,
-                (),
+                RulingState.FAILED if failed else RulingState.INVALID if unproven_reason else RulingState.PASSED,
+                [] if failed or not unproven_reason else [unproven_reason],
             )
 
 

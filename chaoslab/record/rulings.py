@@ -51,6 +51,14 @@ class Rulings:
     why: tuple[str, ...] = ()
     cut_lines: tuple[int, ...] = ()
 
+    @property
+    def final_state(self) -> RulingState | None:
+        """The ruling on the whole; None if it is that of a part: the scenario was interrupted, or the log has lost
+        lines of trials that passed."""
+        # The others may still fail. A scenario that has failed has failed.
+        is_whole = self.state is RulingState.FAILED or len(self.by_trial) >= self.trials
+        return self.state if is_whole else None
+
     def drop_passes_with_gaps(self, torn: Collection[str]) -> Rulings:
         """The same without the trials that passed and of which the log has lost lines since: nobody can read what let
         them pass. `torn`: these trials."""

@@ -34,12 +34,13 @@ def render_exploration(exploration: Any, *, every: bool = False) -> str:
     map_, failures = exploration.map, exploration.failures
     ended = f"{exploration.ended}: " if exploration.ended and exploration.ended != GOES_ON else ""
     effort = f"in {format_count(len(exploration.trials), 'trial')}, {exploration.seconds:.1f} s"
-    lines = [f"{ended}{format_count(len(failures), 'root cause') if failures else 'no failure was found'} {effort}", ""]
+    found = f"no failure was {'confirmed' if exploration.unconfirmed else 'found'}"
+    lines = [f"{ended}{format_count(len(failures), 'root cause') if failures else found} {effort}", ""]
     for n, failure in enumerate(failures, 1):
         lines += [*_render_cause(n, failure, exploration.commands.get(failure.cause, ""), every=every), ""]
     lines += [make_one_line(str(item), WIDTH) for item in exploration.by_itself]
     if exploration.unconfirmed:
-        lines.append(f"seen once, perhaps by chance: {len(exploration.unconfirmed)}")
+        lines.append(f"failed, perhaps by chance: {len(exploration.unconfirmed)}")
         lines += [f"  {make_one_line(str(item), WIDTH)}" for item in exploration.unconfirmed[:UNTRIED]]
     if exploration.unnoticeable:
         unnoticeable_text = f"{format_count(len(exploration.unnoticeable), 'fault')} that no agent can notice"

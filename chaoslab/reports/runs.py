@@ -154,8 +154,10 @@ def _build_run_list_entry(folder: Path, start: datetime) -> RunListEntry:
     run, end = history.find_first_event(RunStarted), history.find_first_event(RunFinished)
     rulings = Rulings.read(folder)
     run_verdicts = {} if large else judge_all_trials(history)
-    standings = Standings(rulings.drop_passes_with_gaps(history.gaps_by_trial).by_trial if rulings is not None else {})
-    state = rulings.state if rulings is not None else None
+    if rulings is not None:
+        rulings = rulings.drop_passes_with_gaps(history.gaps_by_trial)
+    standings = Standings(rulings.by_trial if rulings is not None else {})
+    state = rulings.final_state if rulings is not None else None
     standings_by_trial = standings.map_standings(
         {trial: str(verdict.outcome) for trial, verdict in run_verdicts.items()}
     )

@@ -17,6 +17,7 @@ from chaoslab.execution.explore import (
     Exploration,
     ExploreArguments,
     FoundFailure,
+    Unconfirmed,
     run_exploration,
     shorten_failing_prompt,
     shrink_trial_in_session,
@@ -143,14 +144,17 @@ def explore_scenario(
         return exploration
 
 
-def explain_unproven_search(trials: Sequence[TriedVariation]) -> str:
-    """The reason why trials of a search, none of which failed, prove nothing: no fault was met, or too many are open;
-    empty if they do."""
+def explain_unproven_search(trials: Sequence[TriedVariation], unconfirmed: Sequence[Unconfirmed] = ()) -> str:
+    """The reason why trials of a search, of which no failure is confirmed, prove nothing: no fault was met, failures
+    may be chance, or too many are open; empty if they do."""
     exposure, faulted = FaultExposure(), [tried for tried in trials if tried.variation.injections]
     for tried in faulted:
         exposure.add_trial(met=bool(tried.met), held=tried.held)
     if not faulted:
-        return "no call was made that a fault could hit"
+        called = any(tried.attempt_sites for tried in trials)
+        return "no fault was tried" if called else "no call was made that a fault could hit"
+    if unconfirmed:
+        return f"{format_count(len(unconfirmed), 'failure')} may be chance: {unconfirmed[0]}"
     if exposure.no_proof_reason:
         return exposure.no_proof_reason
     open_ = [tried for tried in faulted if tried.is_inconclusive]
@@ -181,7 +185,7 @@ def rerun_exploration_on_change(
 
     assert exploration.asked is not None
     return build_proof(
-        exploration.trials,
+        exploration,
         change_text,
         open_changed_search,
         make_arguments_for_changed_agent(exploration, exploration.asked),

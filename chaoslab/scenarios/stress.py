@@ -161,7 +161,7 @@ def _describe_breaking_point(scenario_steps: Sequence[StressLevel]) -> str:
         return f"it proves nothing: {reason}"
     broken = next((step for step in scenario_steps if step.is_broken), None)
     if broken is None:
-        return f"it does not break up to level {scenario_steps[-1].level:g}"
+        return f"it was not seen to break up to level {scenario_steps[-1].level:g}"
     # A level before it that is open may have broken it already.
     open_ = _describe_undecided_level(takewhile(lambda step: not step.is_broken, scenario_steps))
     earlier = f", or before, since {open_}" if open_ else ""

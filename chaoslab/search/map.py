@@ -223,15 +223,16 @@ class Map:
         return any(tried.by == "lasting" for tried in self.known.tried.values())
 
     @cached_property
-    def fully_tried_calls(self) -> list[Site]:
-        """The calls without faults at which every fault was tried, those that last too if any was, or one failed."""
-        # One failure tells that a call is a single point of failure; that it is none, only all cells together tell.
+    def decided_calls(self) -> list[Site]:
+        """The calls without faults of which it is known if they are single points of failure."""
+        # One failure tells that a call is one; that it is none, only all cells together tell, and one that is open
+        # may be a failure.
         points = {*self.single_points_of_failure}
         lasting_rows = self._lasting_rows if self.has_lasting_trials else []
         return [
             site for site in self.known.calm.attempt_sites
             if site in points or all(
-                self._find_trial(row, probe)
+                (tried := self._find_trial(row, probe)) is not None and not tried.is_inconclusive
                 for row in (MapRow(site), *(row for row in lasting_rows if row.site == site))
                 for probe in self.list_faults_to_try(row)
             )
@@ -254,7 +255,8 @@ class Map:
 
     def render_map_text(self) -> str:
         """The map in words."""
-        calls, complete = len(self.known.calm.attempt_sites), len(self.fully_tried_calls)
+        calls = len(self.known.calm.attempt_sites)
+        undecided = calls - len(self.decided_calls)
         tried = [tried for _, _, tried in self.cells if tried is not None]
         counts = Counter(trial.outcome for trial in tried)
         points = self.single_points_of_failure
@@ -262,10 +264,10 @@ class Map:
         of = sum(trial.of or 0 for trial in self._coverage_by_row_kind)
         text += f"{sum(trial.tried for trial in self._coverage_by_row_kind)} of {of} cells tried"
         text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
-        text += f"{len(points)} of {complete} call{'s' if complete != 1 else ''} tried with every fault"
-        text += ("" if self.has_lasting_trials else " that hits once") + (f" (of {calls})" if complete < calls else "")
-        text += f" {'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
-        return text + (f": {', '.join(map(str, points))}." if points else ".")
+        text += f"Single points of failure{'' if self.has_lasting_trials else ', by faults that hit once'}: "
+        text += f"{len(points)} of {calls} call{'s' if calls != 1 else ''}"
+        text += f" ({', '.join(map(str, points))})" if points else ""
+        return f"{text}, {undecided} undecided." if undecided else f"{text}."
 
     def __str__(self) -> str:
         return self.render_map_text()

@@ -13,7 +13,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed, PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.log import Log
-from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
+from chaoslab.record.rulings import Rulings, RulingsFile, RulingState, TrialRuling
 from chaoslab.reports import runs
 from chaoslab.reports.page import format_rate
 from chaoslab.reports.trials import format_outcome_counts
@@ -135,6 +135,32 @@ def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:
     assert {key: one.to_dict()[key] for key in ("name", "ruling", "standings")} == {
         "name": "refund", "ruling": "failed", "standings": {"well": 0, "bad": 2, "open": 0}
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("state", [RulingState.PASSED, RulingState.INVALID])
+def test_a_scenario_that_was_interrupted_has_no_ruling(state: RulingState, tmp_path: Path) -> None:
+    FakeRun(tmp_path / "20261122-090000", prompts=2).write()
+    file = RulingsFile(tmp_path / "20261122-090000", "refund", [], 3)
+    for trial in ("p1.r1", "p2.r1"):
+        file.add_ruling(trial, TrialRuling(RulingState.PASSED))
+    file.write_final_ruling(state, [])
+    (one,) = runs.list_runs(tmp_path)
+    assert (one.name, one.ruling, one.well and one.well.count) == ("refund", "", 2)
+    assert "passed" not in one.render_run_text()
+
+
+@pytest.mark.parametrize(("state", "final"), [(RulingState.PASSED, None), (RulingState.FAILED, RulingState.FAILED)])
+def test_a_scenario_of_which_the_log_lost_a_trial_that_passed_has_not_passed(
+    state: RulingState, final: RulingState | None, tmp_path: Path
+) -> None:
+    file = RulingsFile(tmp_path, "refund", [], 2)
+    for trial in ("p1.r1", "p2.r1"):
+        file.add_ruling(trial, TrialRuling(RulingState.PASSED))
+    file.write_final_ruling(state, [])
+    rulings = Rulings.read(tmp_path)
+    assert rulings is not None
+    assert rulings.final_state is state
+    assert rulings.drop_passes_with_gaps({"p2.r1"}).final_state is final
 
 
 def test_the_command_prints_the_list(

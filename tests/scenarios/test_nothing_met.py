@@ -9,6 +9,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.verdict.exposure import FaultExposure, compute_exposure
 from chaoslab.base import levers
+from chaoslab.record.rulings import Rulings, RulingState
 from chaoslab.scenarios.load import load_file_scenarios
 from chaoslab.scenarios.running import Result, run_scenario
 from tests.cli_parts import Typed
@@ -100,6 +101,25 @@ def test_an_agent_that_calls_nothing_is_not_explored(shop: Path, typed: Typed) -
     (shop / "pay.chaos.yml").write_text(SCENARIO.replace(":naive", ":silent"))
     ended = typed("explore", "pay.chaos.yml", "-q")
     assert (ended.code, "this proves nothing: no call was made that a fault could hit" in ended.out) == (4, True)
+
+
+def test_a_plan_of_which_all_trials_are_open_is_ruled_so(shop: Path, typed: Typed) -> None:
+    unclear = (
+        "\ndef unclear(prompt):\n    try:\n        never(1)\n    except OSError:\n        return 'Thanks.'\n"
+        "    return 'It is 3.'\n"
+    )
+    (shop / "unmet_shop.py").write_text(SHOP + unclear)
+    scenario = (
+        SCENARIO.replace(":naive", ":unclear")
+        .replace("tools: [", "reads: [")
+        .replace("target: refund", "target: never")
+    )
+    (shop / "pay.chaos.yml").write_text("\n".join(line for line in scenario.splitlines() if "says" not in line))
+    words = ("--tries", "refused", "--target", "never", "--budget", "1", "-q")
+    assert typed("plan", "pay.chaos.yml", "--run", *words).code == 4
+    rulings = Rulings.read(shop / "logs" / "latest")
+    assert rulings is not None
+    assert (rulings.state, rulings.why[0][:42]) == (RulingState.INVALID, "1 of 1 trial with faults are open: nothing")
 
 
 @pytest.mark.usefixtures("no_charts")

@@ -77,7 +77,7 @@ def test_a_budget_that_ended_is_in_the_first_line_and_no_call_that_nobody_tried_
     first, _, third, fourth, *_ = str(found).splitlines()
     assert first.startswith("the budget of 1 trials was spent: no failure was found in 1 trial, ")
     assert third.startswith("map: 0 of ")
-    assert third.endswith("0 of 0 calls tried with every fault that hits once (of 4) are single points of failure.")
+    assert third.endswith("Single points of failure, by faults that hit once: 0 of 4 calls, 4 undecided.")
     assert fourth.endswith("lasting 0 of 188, pairs by kind not begun; higher orders not tried")
 
 
@@ -129,7 +129,8 @@ def test_trials_whose_faults_nobody_met_prove_nothing() -> None:
     one = tried(Variation((inject("refused", "a", calls=[1]),)))
     assert explain_unproven_search([one, replace(one, met=())]) == ""
     assert explain_unproven_search([replace(one, met=())]) == "no trial met a fault"
-    assert explain_unproven_search([tried(Variation())]) == "no call was made that a fault could hit"
+    assert explain_unproven_search([tried(Variation(), sites=())]) == "no call was made that a fault could hit"
+    assert explain_unproven_search([tried(Variation(), sites=(A,))]) == "no fault was tried"
 
 
 def test_a_delay_is_tried_around_each_timeout_that_was_met() -> None:

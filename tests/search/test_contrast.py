@@ -11,6 +11,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.execution.explore import Exploration
+from chaoslab.scenarios.exploring import explain_unproven_search
 from chaoslab.search.contrast import Contrast
 
 
@@ -89,6 +90,45 @@ def test_noise_that_the_lab_does_not_control_is_no_cause_either() -> None:
     found = explored(every_ninth)
     assert [each for each in found.failures if each.outcome == "harm"] == []
     assert [each.outcome for each in found.by_itself] == ["harm"]
+
+
+def fails_the_first_times(times: int) -> Callable[[str], str]:
+    """Fails as often as this after a lost price, by something that the lab does not control."""
+    count = itertools.count()
+
+    def agent(prompt: str) -> str:  # noqa: ARG001
+        try:
+            get()
+        except OSError:
+            if next(count) < times:
+                raise
+        return "Done."
+
+    return agent
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_failure_that_does_not_come_again_is_neither_a_cause_nor_survived(times: int) -> None:
+    found = lab.explore(fails_the_first_times(times), "Pay.", reads=[get], tries=["refused"], by=["singles"])
+    assert found.failures == []
+    (unconfirmed,) = found.unconfirmed
+    assert str(unconfirmed).startswith("with it 0 of 5, without it 0 of 5: failed: refused at get 1")
+    first, _, title, line, map_line, *_ = str(found).splitlines()
+    assert first.startswith("no failure was confirmed in 2 trials, ")
+    assert (title, line) == ("failed, perhaps by chance: 1", f"  {unconfirmed}"[: len(line) - 1] + line[-1])
+    points = "Single points of failure, by faults that hit once: 0 of 1 call, 1 undecided."
+    assert map_line == f"map: 1 of 2 cells tried: 1 unknown. {points}"
+    reason = explain_unproven_search(found.trials, found.unconfirmed)
+    assert reason == f"1 failure may be chance: {unconfirmed}"
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_failure_that_chance_may_explain_is_not_shrunk_to_a_cause(times: int) -> None:
+    agent = fails_the_first_times(times)
+    trial = lab.run(agent, "Pay.", reads=[get], faults=[lab.inject("refused", "get", calls=[1])])
+    assert trial.outcome == "failed"
+    with pytest.raises(ValueError, match="chance may be the cause as well as its faults: with it 0 of 5, without it 0"):
+        lab.shrink(trial)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])

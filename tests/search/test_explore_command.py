@@ -71,7 +71,7 @@ def test_a_scenario_is_explored_and_its_failure_is_kept_until_it_is_fixed(here: 
     assert "1. HARM: Pay twice: the agent repeats a call that may have succeeded." in lines
     assert "   at: desk.py:8: pay(17)" in lines
     assert "   cause: lost_reply at pay 1" in lines
-    points = "1 of 2 calls tried with every fault that hits once is a single point of failure: pay 1."
+    points = "Single points of failure, by faults that hit once: 1 of 2 calls (pay 1)."
     assert f"map: 2 of 4 cells tried: 1 correct, 1 harm. {points}" in lines
     assert file_names(here) == ["shop-repeats-pay-"]
     (file,) = (here / "found").iterdir()

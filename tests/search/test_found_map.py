@@ -61,12 +61,15 @@ def test_every_cell_that_was_not_tried_has_its_reason() -> None:
 def test_a_call_is_no_single_point_of_failure_before_faults_that_last_were_tried_at_it_too() -> None:
     once = [tried(at(site, probe=probe)) for site in (A, B) for probe in (ERROR, RESET)]
     said = Map(known(*once), {}).render_map_text()
-    assert said.endswith("0 of 2 calls tried with every fault that hits once are single points of failure.")
+    assert said.endswith("Single points of failure, by faults that hit once: 0 of 2 calls.")
     first, second = (Variation((probe.make_injection(A, lasts=True),)) for probe in (ERROR, RESET))
     said = Map(known(*once, tried(first, by="lasting")), {}).render_map_text()
-    assert said.endswith("0 of 0 calls tried with every fault (of 2) are single points of failure.")
+    assert said.endswith("Single points of failure: 0 of 2 calls, 2 undecided.")
     said = Map(known(*once, tried(first, by="lasting"), tried(second, "failed", by="lasting")), {}).render_map_text()
-    assert said.endswith("1 of 1 call tried with every fault (of 2) is a single point of failure: a 1.")
+    assert said.endswith("Single points of failure: 1 of 2 calls (a 1), 1 undecided.")
+    open_ = [*once[:-1], replace(once[-1], outcome="unknown")]
+    said = Map(known(*open_), {}).render_map_text()
+    assert said.endswith("Single points of failure, by faults that hit once: 0 of 2 calls, 1 undecided.")
 
 
 def test_what_no_agent_could_notice_makes_no_single_point_of_failure_unless_it_was_asked_for() -> None:
@@ -78,7 +81,7 @@ def test_the_map_is_told_in_words_and_as_data() -> None:
     made = Map(known(tried(at(A), "failed", number=4), tried(at(B))), {})
     assert made.render_map_text() == (
         "2 of 8 cells tried: 1 failed, 1 correct. "
-        "1 of 1 call tried with every fault that hits once (of 2) is a single point of failure: a 1."
+        "Single points of failure, by faults that hit once: 1 of 2 calls (a 1), 1 undecided."
     )
     assert made.render_map_text() == Map(made.known, {}, ended=GOES_ON).render_map_text()
     assert (

@@ -245,7 +245,7 @@ def test_a_dose_is_proposed_between_what_is_safe_and_what_is_not() -> None:
     late = [Cell("search", "delay", dose=dose) for dose in (0.5, 8.0)]
     (one,) = propose_experiments(of(tried(late[0], 1), tried(late[1], 1, 1)), late[:1]).proposals
     assert one.cell.dose == 2.0
-    assert "the edge is at 0.50–8.00 s" in one.reason
+    assert "the edge is at 0.50–8.00 s (n=1 and 1)" in one.reason
     known = of(tried(late[0], 1), tried(Cell("search", "delay", dose=0.6), 1, 1))
     assert propose_experiments(known, late[:1]).proposals == []
 

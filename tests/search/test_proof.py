@@ -1,10 +1,13 @@
 """The failures that a change, or a mitigation around an agent's functions, closes and opens."""
 
+import itertools
 import json
+import random
 import re
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -19,8 +22,9 @@ from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.scenarios.exploring import build_rerun_command, find_rerun_arguments, render_pytest
 from chaoslab.scenarios.load import load_file_scenarios
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.search.proof import NewCall, Proof
+from chaoslab.search.proof import NewCall, Proof, ProofChange
 from chaoslab.search.variation import Site
+from tests.search.search_parts import B, at, tried
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "scenarios"
 SAYS = {"*": {"unsure": "could not|may not"}}
@@ -117,6 +121,58 @@ def test_what_cannot_be_proved_is_one_line(given: dict[str, Any], said: str) -> 
     found = explored(asks_again, pay)
     with pytest.raises((ValueError, LookupError), match=said):
         lab.prove(found, **given)
+
+
+def raises_by(chance: float, *, fails_by_itself: bool = False) -> Callable[[str], str]:
+    """Raises after a failed call by this chance, and in half of its later runs without one, in a way that the
+    lab does not control."""
+    dice, runs = random.Random(1), itertools.count()  # made outside of a trial, so they are the agent's own
+
+    def agent(_: str) -> str:
+        own_failure = fails_by_itself and next(runs) > 4 and dice.random() < 0.5
+        try:
+            pay(10)
+        except OSError:
+            if dice.random() < chance:
+                raise
+        if own_failure:
+            raise RuntimeError("no idea")
+        return "Done."
+
+    return agent
+
+
+@pytest.mark.parametrize(("chance", "holds"), [(0.0, True), (0.5, False)])
+def test_a_failure_that_still_comes_now_and_then_is_not_closed(chance: float, holds: bool) -> None:
+    given: dict[str, Any] = {"reads": [pay], "tries": ["refused", "dns_failure"], "by": ["singles"], "anyway": True}
+    found = lab.explore(raises_by(1.0), "go", **given)
+    assert {each.outcome for each in found.trials if each.variation.injections} == {"failed"}
+    proof = lab.prove(found, raises_by(chance))
+    assert proof.holds is holds
+    assert len(proof.list_changes_of_kind("failing")) == (2 if chance else 0)
+    assert proof.by_itself == []
+
+
+def test_a_change_with_which_the_agent_fails_by_itself_does_not_hold() -> None:
+    given: dict[str, Any] = {"reads": [pay], "tries": ["refused", "dns_failure", "reset_peer"], "by": ["singles"]}
+    proof = lab.prove(lab.explore(raises_by(1.0), "go", **given), raises_by(0.0, fails_by_itself=True))
+    assert not proof.list_changes_of_kind("opened")
+    assert not proof.holds
+    (own,) = proof.by_itself
+    assert own.why == "no answer: agent error (RuntimeError: no idea)"
+    assert f"  after the change it {own}" in str(proof).splitlines()
+
+
+def test_a_change_after_which_too_much_is_open_proves_nothing() -> None:
+    closed, unclear = (tried(at(B), outcome) for outcome in ("correct", "unknown"))
+    changes = [ProofChange(tried(at(B), "failed"), closed), *[ProofChange(closed, closed)] * 18]
+    assert Proof("key", [*changes, ProofChange(closed, unclear)]).holds
+    proof = Proof("key", [*changes, *[ProofChange(closed, unclear)] * 2])
+    assert (proof.holds, proof.unproven_reason) == (False, "2 of 21 trials are open only after the change")
+    assert str(proof).endswith("  this proves nothing: 2 of 21 trials are open only after the change")
+    assert Proof("key", [*changes, *[ProofChange(unclear, unclear)] * 2]).holds
+    assert not Proof("key", changes, [NewCall(Site("c", 1), 2, 2, (), 2)]).holds
+    assert str(NewCall(Site("c", 1), 2, 2, (), 2)) == "c 1, 2 of 2 faults tried, 2 open, none fails"
 
 
 @pytest.fixture

@@ -308,7 +308,7 @@ def _fault_delivery_items(report: RunReport) -> Iterator[Figure | Table]:
         )
         yield Figure("not as planned", sentence, entry.scheduled, unit="faults", n=entry.eligible)
     plausible = not odd and any(entry.plausible for entry in injections)
-    sentence = "The dice hit as often as the chances say." if plausible else ""
+    sentence = "No fault was scheduled more or less often than its chance explains." if plausible else ""
     names = [entry.injection for entry in injections if entry.injection in OF_SETTINGS]
     of_settings = [f"{name} is {OF_SETTINGS[name]}'s" for name in names]
     if of_settings and not report.of_functions:

@@ -91,7 +91,7 @@ def _scenario_data(rulings: Rulings | None) -> dict[str, Any] | None:
         "name": escape_and_shorten(rulings.scenario, NAME),
         "asked": [escape_and_shorten(text, NAME) for text in rulings.asked],
         "trials": rulings.trials,
-        "state": rulings.state,
+        "state": rulings.final_state,
         "why": [escape_and_shorten(text, NAME) for text in rulings.why],
     }
 

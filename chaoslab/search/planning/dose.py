@@ -58,12 +58,14 @@ class DoseRange:
         )
         if self.safe is None or self.unsafe is None:
             if safe is not None:
-                return f"safe up to {safe}, and nothing larger was tried"
-            return (
-                "nothing was tried" if unsafe is None else f"unsafe from {unsafe} on, and nothing smaller was survived"
-            )
+                return f"safe up to {safe} (n={self.safe_n:g}), and nothing larger was tried"
+            if unsafe is None:
+                return "nothing was tried"
+            return f"unsafe from {unsafe} on (n={self.unsafe_n:g}), and nothing smaller was survived"
         edge = format_range(self.safe, self.unsafe) if in_s else f"{safe}–{unsafe}"
-        return f"the edge is at {edge}{', and it is no sharp one' if self.mixed else ''}"
+        # One noisy trial at either end may be all that there is.
+        counts = f" (n={self.safe_n:g} and {self.unsafe_n:g})"
+        return f"the edge is at {edge}{counts}{', and it is no sharp one' if self.mixed else ''}"
 
     @property
     def safe_and_unsafe_dose(self) -> tuple[float | None, float | None]:

@@ -395,7 +395,7 @@ class WatchedRun:
     def _apply_rulings(self, rulings: Rulings | None) -> None:
         if rulings is None:
             return
-        self.scenario, self.ruling = rulings.scenario, str(rulings.state or "")
+        self.scenario, self.ruling = rulings.scenario, str(rulings.final_state or "")
         self._update_row_standings(Standings(rulings.by_trial))
         self._version += 1
 
