@@ -21,6 +21,7 @@ from chaoslab.reports.show import render_stories
 from tests import warm
 from tests.gateway.parts import history, shop
 from tests.seams.lab_parts import eventually
+from tests.waiting import HUNG_S
 
 PYTHON_AGENT = """
 import os, urllib.request
@@ -330,7 +331,7 @@ def test_a_signal_goes_to_the_command(crm: str, tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 9
+    assert process.wait(HUNG_S) == 9
     process.stdout.close()
     eventually(lambda: not alive(pid))
 
@@ -338,7 +339,7 @@ def test_a_signal_goes_to_the_command(crm: str, tmp_path: Path) -> None:
 def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(crm: str, tmp_path: Path) -> None:
     process, pid = started(tmp_path, crm, "import signal; signal.pause()")
     process.kill()
-    process.wait(20)
+    process.wait(HUNG_S)
     assert process.stdout is not None
     process.stdout.close()
     eventually(lambda: not alive(pid))
@@ -346,7 +347,7 @@ def test_nothing_is_left_when_the_lab_is_killed_or_the_command_leaves_children(c
     process, _ = started(tmp_path, crm, leaves)
     assert process.stdout is not None
     child = int(process.stdout.readline())
-    assert process.wait(20) == 4
+    assert process.wait(HUNG_S) == 4
     process.stdout.close()
     eventually(lambda: not alive(child))
 

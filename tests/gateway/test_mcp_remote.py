@@ -23,6 +23,7 @@ from tests import warm
 from tests.gateway.parts import history
 from tests.gateway.test_mcp_proxy import ASKED, session
 from tests.seams.lab_parts import Heard, said, site
+from tests.waiting import DEADLINE_S, HUNG_S
 
 SERVER = """
 import socket, sys, uvicorn
@@ -63,7 +64,7 @@ def test_an_error_of_the_way_is_the_calls_error(url: str, tmp_path: Path) -> Non
     """Here a session that was never begun. A call before the end of the client's lines is answered."""
     command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--url", url]
     lines = b'[garbage\n{"id": 7, "method": 3}\n' + json.dumps(ASKED).encode() + b"\n"
-    done = subprocess.run(command, input=lines, capture_output=True, timeout=60, check=True)
+    done = subprocess.run(command, input=lines, capture_output=True, timeout=HUNG_S, check=True)
     errors = {answer["id"]: answer["error"]["message"] for answer in map(json.loads, done.stdout.splitlines())}
     # The second is in the server's own words.
     assert errors == {7: "this is no message of MCP", ASKED["id"]: "Bad Request: Missing session ID"}
@@ -165,7 +166,7 @@ def talk(
                     told.append(json.loads(proxy.stdout.readline()))
         proxy.stdin.close()
         told += map(json.loads, proxy.stdout)
-        assert proxy.wait(60) == 0
+        assert proxy.wait(HUNG_S) == 0
         return told, proxy.stderr.read().decode()
 
 
@@ -215,7 +216,7 @@ def test_the_servers_own_error_passes_whatever_its_status(tmp_path: Path) -> Non
 
 
 def test_calls_by_the_hundred_wait_at_once(tmp_path: Path) -> None:
-    all_here = threading.Barrier(130, timeout=30)
+    all_here = threading.Barrier(130, timeout=DEADLINE_S)
 
     def waits(asked: Heard) -> Reply:
         all_here.wait()
@@ -273,7 +274,7 @@ def test_the_servers_own_stream_is_opened_again_where_it_was_cut(tmp_path: Path)
                 return Reply(405, {}, b"")
             return Reply(200, {"Content-Type": "text/event-stream"}, pings)
         if asked.body and asked.json.get("id") == 1:
-            again.wait(30)
+            again.wait(DEADLINE_S)
         return answers(asked)
 
     with site(streams) as server:

@@ -26,6 +26,7 @@ from tests.reports import hostile_run
 from tests.sure import sure
 from tests.ui.parts import LOOK, a_campaign, trials
 from tests.ui.walking import Browser, browser
+from tests.waiting import DEADLINE_S, HUNG_S
 
 SHOP = """def refund(order: int) -> str:
     return "refunded"
@@ -56,7 +57,7 @@ def ui(place: Path) -> Iterator[str]:
     child = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     yield sure(child.stdout).readline().strip()
     child.send_signal(signal.SIGINT)
-    _, complaints = child.communicate(timeout=30)
+    _, complaints = child.communicate(timeout=HUNG_S)
     assert (child.returncode, complaints) == (130, "")
 
 
@@ -173,7 +174,7 @@ def test_a_gateway_is_paused_a_fault_of_it_switched_off_and_it_is_stopped(
         assert httpx.get(crm).status_code == 200
         page.open(f"{base}/run/{folder.name}", ready="document.querySelector('[data-lever=stop]') !== null")
         page.do("document.querySelector('[data-lever=stop]').click()")
-        assert stopped.wait(20)
+        assert stopped.wait(DEADLINE_S)
     page.until("document.getElementById('levers').children.length === 0")
 
 

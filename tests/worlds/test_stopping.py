@@ -21,6 +21,7 @@ from chaoslab.worlds.stopping import OutageRunner
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts
 from tests.seams.lab_parts import NOW, eventually
+from tests.waiting import HUNG_S
 
 ASKED = ("What is 17 times 24?",) * 2 + ("What is the weather in Oslo?", "Tell Carla that the review is in room 204.")
 FAULTS = "service_down@calculator:1,service_paused@weather:1,crash_after_effect@messaging:1"
@@ -33,7 +34,7 @@ def test_the_callers_of_a_stopped_process_meet_it_and_the_next_prompt_finds_it_b
     python = warm.python_but(tmp_path, *STOPPED)
     ended = subprocess.run(
         command("lab", *settings, prompts(tmp_path, ASKED), python=python),
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120, check=False,
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=HUNG_S, check=False,
     )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "Failures that nobody injected: none" in ended.stdout
@@ -95,7 +96,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_paused_process_goes_on_and_ends_when_its_supervisor_is_killed(tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", PAUSE, str(tmp_path), PART], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", PAUSE, str(tmp_path), PART], capture_output=True, text=True, check=False, timeout=HUNG_S
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGKILL, "T\n", "")
     eventually((tmp_path / "ended").exists)
