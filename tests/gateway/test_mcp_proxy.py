@@ -37,7 +37,7 @@ from tests import warm
 from tests.gateway.parts import history
 from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually
-from tests.waiting import DEADLINE_S, HUNG_S
+from tests.waiting import DEADLINE_S, HUNG_S, IMPATIENT_S
 
 SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -103,7 +103,7 @@ async def session(
 def test_a_client_that_starts_its_server_anew_for_each_try_is_one_run(tmp_path: Path) -> None:
     faults = [{"fault": "lost_reply", "target": "refund", "calls": [1]}]
     server = ["--session", "one", *LOCAL]
-    lost = asyncio.run(session(tmp_path, faults, ["refund"], server, patience_s=0.5))
+    lost = asyncio.run(session(tmp_path, faults, ["refund"], server, patience_s=IMPATIENT_S))
     again = asyncio.run(session(tmp_path, faults, ["refund", "price"], server))
     assert (len(lost), again[0][1]) == (1, "refunded 17")
     (run,) = {path.resolve() for path in tmp_path.iterdir() if path.is_dir()}
@@ -157,7 +157,7 @@ def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> Non
 
 def test_a_lost_reply_is_met_by_a_client_that_waits_no_longer(tmp_path: Path) -> None:
     lost = {"fault": "lost_reply", "target": "refund"}
-    (found,) = asyncio.run(session(tmp_path, [lost], ["refund"], patience_s=0.5))
+    (found,) = asyncio.run(session(tmp_path, [lost], ["refund"], patience_s=IMPATIENT_S))
     assert "imed out" in found[1]
     told = history(tmp_path)
     ((_, met),) = told.find_events(FaultWitnessed)

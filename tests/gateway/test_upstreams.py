@@ -14,7 +14,7 @@ from chaoslab.execution.upstreams import check_no_doubled_paths
 from chaoslab.model import formats
 from chaoslab.seams.gateway.routes import parse_routes
 from tests.gateway.parts import shop
-from tests.waiting import HUNG_S
+from tests.waiting import HUNG_S, IMPATIENT_S
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def url() -> Iterator[str]:
 
 def impatient(_: str) -> str:
     try:
-        return httpx.post(os.environ["CRM_URL"] + "/refunds", json={"order": 17}, timeout=0.5).text
+        return httpx.post(os.environ["CRM_URL"] + "/refunds", json={"order": 17}, timeout=IMPATIENT_S).text
     except httpx.TimeoutException:
         return agent("")
 
