@@ -40,10 +40,10 @@ from chaoslab.scenarios.load import ScenarioErrors
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests import warm
 from tests.cli_parts import Typed
+from tests.free_ports import free_port
 from tests.gateway.parts import process_of, shop
 from tests.seams.lab_parts import embedded, eventually
 from tests.waiting import DEADLINE_S, IMPATIENT_S
-from tests.wire.wire_parts import free_port
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 SCENARIO = """
