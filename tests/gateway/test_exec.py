@@ -28,18 +28,21 @@ import os, urllib.request
 def refund(patience_s):
     asked = urllib.request.Request(os.environ["CRM_URL"] + "/refunds", b'{"order": 17}', method="POST")
     return urllib.request.urlopen(asked, timeout=patience_s).read()
-try:
-    refund(3)
-except TimeoutError:
-    refund(600)
+for patience_s in (3, 60, 600):
+    try:
+        refund(patience_s)
+        break
+    except TimeoutError:
+        pass
 print("Refunded 30.")
 """
-PATIENT = PYTHON_AGENT.replace("refund(3)", "refund(600)")
+"""Three tries: on a busy machine the first may be over before its request is sent, and the second loses its reply."""
+PATIENT = PYTHON_AGENT.replace("(3, 60, 600)", "[600]")
 """Takes no slow machine for a lost reply."""
 NODE_AGENT = """
 const asked = {method: "POST", headers: {"content-type": "application/json"}, body: JSON.stringify({order: 17})};
 const ask = (ms) => fetch(process.env.CRM_URL + "/refunds", {...asked, signal: AbortSignal.timeout(ms)});
-try { await ask(3000); } catch { await ask(600000); }
+for (const ms of [3e3, 6e4, 6e5]) { try { await ask(ms); break; } catch { } }
 const events = await (await fetch(process.env.CRM_URL + "/stream")).text();
 console.log("Refunded 30.", events.split("data:").length - 1);
 """
@@ -52,7 +55,7 @@ func main() {
 		if err == nil { reply.Body.Close() }
 		return err
 	}
-	if ask(3 * time.Second) != nil { ask(10 * time.Minute) }
+	_ = ask(3 * time.Second) == nil || ask(time.Minute) == nil || ask(10 * time.Minute) == nil
 	fmt.Println("Refunded 30.")
 }
 """
