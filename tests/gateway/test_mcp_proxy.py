@@ -37,6 +37,7 @@ from tests import warm
 from tests.gateway.parts import history
 from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually
+from tests.sure import sure
 from tests.waiting import DEADLINE_S, HUNG_S, IMPATIENT_S
 
 SERVER = """
@@ -87,7 +88,9 @@ async def session(
     command = ["-m", "chaoslab", "mcp", "--logs", str(logs), *given, *server]
     found: list[Any] = []
     proxy = StdioServerParameters(command=warm.python(), args=command, env=dict(os.environ))
-    async with stdio_client(proxy) as (reads, writes), ClientSession(reads, writes) as line:
+    # Told, since the SDK's default is what stderr was when it was loaded, be it that of a test which captured it.
+    errors = sure(sys.__stderr__)
+    async with stdio_client(proxy, errlog=errors) as (reads, writes), ClientSession(reads, writes) as line:
         await line.initialize()
         names = [tool.name for tool in (await line.list_tools()).tools]
         assert names == ["refund", "price"]
