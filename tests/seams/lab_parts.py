@@ -210,7 +210,7 @@ async def bench(
     plan: Plan,
     sites: Mapping[str, str],
     *,
-    deadline_s: float = 2.0,
+    deadline_s: float = DEADLINE_S,
     urls: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
     managers_clock: Clock = system,
