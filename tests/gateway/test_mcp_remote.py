@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from chaoslab.base.clock import system
 from chaoslab.cli import main
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
 from chaoslab.core.exchange import Reply
@@ -228,20 +227,18 @@ def test_calls_by_the_hundred_wait_at_once(tmp_path: Path) -> None:
 
 
 def test_a_call_that_was_cancelled_does_not_hold_the_end(tmp_path: Path) -> None:
-    over = threading.Event()
+    over, waited_in_vain = threading.Event(), list[bool]()
 
     def silent(asked: Heard) -> Reply:
         if asked.body and asked.json.get("method") == "tools/call":
-            over.wait(50)
+            waited_in_vain.append(not over.wait(50))  # less than the minute for which calls are waited for
         return answers(asked)
 
     cancels = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     with site(silent) as server:
-        began_s = system.monotonic()
         talk(server.url, tmp_path, BEGINS, BEGUN, ASKED, cancels, at_once=True)
-        took_s = system.monotonic() - began_s
+        assert waited_in_vain == []
         over.set()
-    assert took_s < 30  # and not the minute for which calls are waited for
 
 
 def test_a_session_that_the_server_has_forgotten_is_begun_anew(tmp_path: Path) -> None:
