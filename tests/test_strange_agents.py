@@ -105,7 +105,7 @@ def test_a_clock_that_the_agent_keeps_is_the_worlds_and_its_own_again_afterwards
     trial = lab.run(agent, "go", twin=False)
     assert trial.seconds == 60
     assert trial.answer in (None, 60)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60  # as long as it would really sleep
     assert TABLE["sleep"] is time.sleep
     assert Patient().sleep is time.sleep
 
