@@ -202,9 +202,14 @@ def test_a_black_hole_holds_up_the_other_connections_of_the_real_server_only(ser
 @both
 def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server: str) -> None:
     """100 ± 80 ms on bytes that come every 5 ms: the mean should be that of 100 ms, on a machine as busy as it is."""
-    with ThreadPoolExecutor(2) as both_at_once:
-        lag_s, plain_s = both_at_once.map(partial(lag_of_a_stream, server), (80, 0))
-    assert (lag_s - plain_s < 0.035) == (server == "embedded"), (lag_s, plain_s)
+
+    def is_later() -> bool:
+        with ThreadPoolExecutor(2) as both_at_once:
+            lag_s, plain_s = both_at_once.map(partial(lag_of_a_stream, server), (80, 0))
+        return lag_s - plain_s >= 0.035
+
+    # Tried again, since a pause of the machine may hit one of the two alone.
+    assert all(is_later() for _ in range(4)) == (server == "real")
 
 
 def lag_of_a_stream(server: str, jitter: int) -> float:
