@@ -74,14 +74,18 @@ class Working:
     agent: subprocess.Popen[str]
 
     def after(self, prompts: int) -> None:
-        """Waits until so many prompts are worked through."""
+        """Waits until so many prompts are worked through, and the run goes on."""
+        assert self.goes_on_after(prompts), self.agent.communicate()
+
+    def goes_on_after(self, prompts: int) -> bool:
+        """The same; False if the run has ended meanwhile."""
         log = self.run.folder / "info.log"
         mark = f'"{PromptFinished.kind}"'.encode()
         eventually(
             lambda: self.agent.poll() is not None or (log.exists() and log.read_bytes().count(mark) >= prompts),
             within_s=HUNG_S,
         )
-        assert self.agent.poll() is None, self.agent.communicate()
+        return self.agent.poll() is None
 
     def ended(self) -> tuple[int, str]:
         """The agent's exit code and what it said in its one line, if any."""

@@ -29,6 +29,7 @@ from tests import warm
 from tests.cli_parts import as_installed, environment, execute, free_base
 from tests.event_parts import run_started
 from tests.seams.lab_parts import Heard, said, site
+from tests.waiting import HUNG_S
 
 ROOT = Path(__file__).parents[1]
 Captured = pytest.CaptureFixture[str]
@@ -587,7 +588,7 @@ def there() -> Iterator[dict[str, str]]:
         try:
             yield found | {"tools": str(base), "nobody": str(nobody), "free": str(Ports(nobody).toxiproxy_port)}
         finally:
-            tools.communicate(timeout=20)
+            tools.communicate(timeout=HUNG_S)
 
 
 def filled(text: str, there: Mapping[str, str]) -> str:

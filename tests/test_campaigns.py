@@ -40,9 +40,10 @@ from chaoslab.scenarios.load import ScenarioErrors
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests import warm
 from tests.cli_parts import Typed
+from tests.free_ports import free_port
 from tests.gateway.parts import process_of, shop
 from tests.seams.lab_parts import embedded, eventually
-from tests.wire.wire_parts import free_port
+from tests.waiting import DEADLINE_S, IMPATIENT_S
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 SCENARIO = """
@@ -765,11 +766,13 @@ class Traffic:
     linger_s: float = 60.0
     logs: tuple[str, ...] = ()
     calls: int = 0
+    lease_s: float = 1.0
 
     def start(self) -> subprocess.Popen[bytes]:
         gateway = ["chaoslab", "gateway", "--port", str(self.port), "--linger", f"{self.linger_s:g}", *self.logs]
         gateway += ["--route", f"crm={self.url}", "--fault", "tool_error:crm"]
-        made(self.folder, **{"steps": [{"command": gateway, "for": "60s"}], "lease": "1s", **self.keys})
+        own = {"steps": [{"command": gateway, "for": "600s"}], "lease": f"{self.lease_s:g}s"}
+        made(self.folder, **{**own, **self.keys})
         started = subprocess.Popen([*self.command("run"), "--quiet"], stdout=subprocess.DEVNULL)
         eventually(lambda: self.status() == 500)
         return started
@@ -788,7 +791,7 @@ class Traffic:
     def status(self) -> int:
         """The status of a call; 0 if the gateway is not there."""
         try:
-            status = httpx.get(f"http://127.0.0.1:{self.port}/crm/orders/1", timeout=5).status_code
+            status = httpx.get(f"http://127.0.0.1:{self.port}/crm/orders/1", timeout=DEADLINE_S).status_code
             self.calls += 1
             return status
         except httpx.TransportError:
@@ -799,10 +802,11 @@ class Traffic:
         seen.append(self.status())
         return seen[-1]
 
-    def add_probe(self, host: str) -> None:
-        """Has the steady state be a probe of the service, by this name of its host."""
+    def add_probe(self, host: str = "http://127.0.0.1", path: str = "health") -> None:
+        """Has the steady state be a probe of the service, by this name of its host. A busy machine answers in time."""
         url = self.url.replace("http://127.0.0.1", host)
-        self.keys["steady"] = [{"name": "way", "http": f"{url}/health", "within": "0.5s"}]
+        self.keys["steady"] = [{"name": "way", "http": f"{url}/{path}", "within": f"{IMPATIENT_S:g}s"}]
+        self.lease_s = IMPATIENT_S + 1  # a lease outlasts its probes
 
     def count_probes(self) -> list[int]:
         """The probes that went through each gateway, the first gateway first."""
@@ -829,7 +833,7 @@ def traffic(folder: Path, *, linger_s: float = 60.0, logs: tuple[str, ...] = (),
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
 def test_a_killed_campaigns_gateway_only_passes_on_and_ends_when_nothing_comes(tmp_path: Path) -> None:
-    with traffic(tmp_path, linger_s=1.0) as there:
+    with traffic(tmp_path, linger_s=IMPATIENT_S) as there:
         with there.start() as killed:
             os.kill(warm.child(killed.pid), signal.SIGKILL)
         seen = list[int]()
@@ -859,7 +863,7 @@ def test_a_gateway_of_a_killed_campaign_gives_its_place_to_the_next_one(tmp_path
 def test_a_breach_leaves_the_way_of_traffic_and_is_steady_through_it(tmp_path: Path) -> None:
     keys: dict[str, Any] = {"stop": ["error_rate > 50% over 60s"]}
     with traffic(tmp_path, **keys) as there:
-        there.keys["steady"] = [{"name": "way", "http": f"{there.url}/orders/1", "within": "0.5s"}]
+        there.add_probe(path="orders/1")
         with there.start() as campaign:
             seen = [there.status() for _ in range(20)]
             eventually(lambda: there.note(seen) >= 0 and campaign.poll() is not None)
@@ -898,7 +902,7 @@ def test_a_left_gateway_is_probed_however_the_probe_is_spelled_and_wherever_its_
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
 def test_a_gateway_of_a_killed_campaign_is_probed_by_the_next_start_and_ended_by_stop(tmp_path: Path) -> None:
     with traffic(tmp_path) as there:
-        there.add_probe("http://127.0.0.1")
+        there.add_probe()
         with there.start() as killed:
             os.kill(warm.child(killed.pid), signal.SIGKILL)
         eventually(lambda: there.status() == 200)

@@ -95,7 +95,7 @@ def test_an_executor_of_ones_own_brings_the_same() -> None:
 @in_a_process_of_its_own
 def test_the_trial_that_takes_too_long_is_found_in_its_chunk() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        units = PoolExecutor(pool, 1, limit_s=1.5).map(Stuck(at=40), range(60))
+        units = PoolExecutor(pool, 1, limit_s=4).map(Stuck(at=40), range(60))
         assert [next(units) for _ in range(40)] == [*range(40)]
         with pytest.raises(WorkerLost, match=r"^unit 40: "):
             next(units)

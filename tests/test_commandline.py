@@ -13,6 +13,7 @@ from chaoslab.core import events
 from chaoslab.record.runs import Run
 from tests.cli_parts import environment
 from tests.event_parts import prompt_finished
+from tests.waiting import HUNG_S
 
 ROOT = Path(__file__).parents[1]
 DOORS = {
@@ -50,7 +51,9 @@ def ended(
     if redirected:
         typed = ["sh", "-c", f'exec "$@" {redirected}', "sh", *typed]
     env = {**environment(), "PYTHONUNBUFFERED": "", **more}
-    return subprocess.run(typed, cwd=folder, env=env, stdout=stdout, stderr=subprocess.PIPE, timeout=60, check=False)
+    return subprocess.run(
+        typed, cwd=folder, env=env, stdout=stdout, stderr=subprocess.PIPE, timeout=HUNG_S, check=False
+    )
 
 
 @pytest.mark.parametrize("where", POOR)

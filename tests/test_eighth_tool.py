@@ -15,6 +15,7 @@ from chaoslab.record.history import History
 from chaoslab.reports import charts
 from tests import warm
 from tests.cli_parts import as_installed, free_base
+from tests.waiting import HUNG_S
 
 LAST_LINE = '    "translator": 6,\n'
 NEW_LINE = '    "dice": 8,\n'
@@ -50,7 +51,6 @@ def _roll(ask: ServiceRequest) -> Answer:
     return Answer({"sides": int(sides), "rolled": int(ask.request_id, 16) % int(sides) + 1})
 '''
 SIDES = 1_000_000
-END_S = 60.0
 
 
 def proxies(port: int) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def test_a_file_and_a_line_are_a_new_tool_behind_its_own_proxy(tmp_path: Path, m
     with (tmp_path / "said").open("w+") as said:
         lab = subprocess.Popen(command, cwd=tmp_path, stdout=said, stderr=subprocess.STDOUT)
         try:
-            for _ in range(int(END_S / 0.05)):
+            for _ in range(int(HUNG_S / 0.05)):
                 seen |= proxies(Ports(base).toxiproxy_port)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     lab.wait(0.05)

@@ -32,6 +32,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import BufferedEvent, Log, LogLost, MemoryLog, render_lines
 from tests.event_parts import ENVELOPE, call_at, names, sample
+from tests.waiting import DEADLINE_S
 
 
 class Ticking:
@@ -334,7 +335,7 @@ def test_no_two_threads_are_ever_within_one_write(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(10)
+            thread.join(DEADLINE_S)
     assert meeting.broken  # the first waited in vain
     assert [record.seq for record in History.read(tmp_path).records] == [1, 2]
 
@@ -350,7 +351,7 @@ def test_no_line_is_written_while_others_are_copied(tmp_path: Path) -> None:
             yield BufferedEvent.build("info", 1.0, None, LabWarning(message="copied"))
 
         written.write_buffered_events(kept(), began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0)
-        other.join(10)
+        other.join(DEADLINE_S)
     told = [(record.seq, record.event) for record in History.read(tmp_path).records]
     assert sorted(told, key=lambda one: one[0]) == [
         (1, LabWarning(message="copied")),
@@ -404,7 +405,7 @@ def test_threads_may_share_a_log(tmp_path: Path) -> None:
     with log(tmp_path) as written:
 
         def write(name: str) -> None:
-            together.wait(5)
+            together.wait(DEADLINE_S)
             for n in range(300):
                 written.write(LabWarning(message=f"{name} {n} " + "x" * 200))
 
@@ -412,7 +413,7 @@ def test_threads_may_share_a_log(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(DEADLINE_S)
     history = History.read(tmp_path)
     assert history.unreadable_counts == {}
     assert [record.seq for record in history.records] == list(range(1, 601))

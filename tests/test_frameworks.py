@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import HUNG_S
+
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "frameworks"
 PAGE = FOLDER.parents[1] / "docs" / "frameworks.md"
 LINES_MAX = 40
@@ -41,7 +43,7 @@ OF_AN_SDK = (
 @pytest.fixture(scope="module")
 def tried() -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", "-c", TRIED, str(FOLDER / "matrix.py"), ",".join(OF_AN_SDK), *THREE]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HUNG_S, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -103,7 +105,7 @@ def test_the_page_is_what_the_results_say(matrix: Callable[..., str]) -> None:
 )
 def test_what_the_page_says_of_a_death_and_of_a_coding_agent_happens(table: str, cells: str, name: str) -> None:
     command = [sys.executable, "-W", "ignore", str(FOLDER / f"{table}.py"), name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HUNG_S, check=False)
     assert done.returncode == 0, done.stderr
     recorded_rows = json.loads((FOLDER / f"{table}.json").read_text(encoding="utf-8"))
     assert json.loads(done.stdout)[cells] == recorded_rows[name][cells]

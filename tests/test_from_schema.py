@@ -450,9 +450,10 @@ def test_a_tool_that_destroys_and_does_not_say_what_is_told() -> None:
 
 
 def test_what_is_no_server_is_refused_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: Typed
 ) -> None:
-    monkeypatch.setattr(mcp_tools, "ANSWER_S", 0.05)
+    with capsys.disabled():  # a server's errors go to what was stderr when the SDK was loaded, which must be a file
+        import mcp.client.stdio  # noqa: F401
     (tmp_path / "none.json").write_text('{"tools": 3}')
     (tmp_path / "bare.json").write_text('{"tools": []}')
     (tmp_path / "odd.json").write_text('{"tools": [{"name": "x", "inputSchema": {"properties": {"a": {"allOf": 3}}}}]}')
@@ -466,6 +467,8 @@ def test_what_is_no_server_is_refused_in_one_line(
         ("--", "sleep", "60"): "it gave no list of its tools within 0.05 s",
     }
     for source, said in cases.items():
+        if "0.05 s" in said:  # where nobody refuses sooner: the SDK itself takes longer to load
+            monkeypatch.setattr(mcp_tools, "ANSWER_S", 0.05)
         assert said in typed.refused("from-mcp", "--out", tmp_path / "out", *source)
 
 

@@ -4,6 +4,8 @@ import signal
 import subprocess
 import sys
 
+from tests.waiting import HUNG_S
+
 CHILD = """
 import os, signal
 from chaoslab.base.lifeline import terminate_on_stdin_end
@@ -19,7 +21,6 @@ import signal, subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", {CHILD!r}], stdin=subprocess.PIPE)
 signal.pause()
 """
-SOON_S = 20
 
 
 def test_a_closed_stdin_is_a_sigterm() -> None:
@@ -33,7 +34,7 @@ def test_a_closed_stdin_is_a_sigterm() -> None:
         assert child.poll() is None
         child.stdin.close()
         assert child.stdout.readline() == b"the model has ended\n"
-        assert child.wait(SOON_S) == -signal.SIGTERM
+        assert child.wait(timeout=HUNG_S) == -signal.SIGTERM
 
 
 def test_a_child_outlives_no_parent_that_was_killed() -> None:
@@ -41,5 +42,5 @@ def test_a_child_outlives_no_parent_that_was_killed() -> None:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"up\n"
         parent.kill()
-        said, _ = parent.communicate(timeout=SOON_S)  # returns once the child, too, has let go of its end
+        said, _ = parent.communicate(timeout=HUNG_S)  # returns once the child, too, has let go of its end
         assert said == b"\n"

@@ -140,10 +140,10 @@ def test_a_trial_that_goes_on_in_real_time_has_hung_and_the_others_are_done(tmp_
     """Each trial that meets the fault hangs in another way."""
     (tmp_path / "hung").mkdir()
     often = ("--set", "refused.chance=0.8")
-    ended = tried(tmp_path, *often, at_import=HANGS, when_it_fails="hang()", more="real_limit: 1\n")
+    ended = tried(tmp_path, *often, at_import=HANGS, when_it_fails="hang()", more="real_limit: 3\n")
     assert ended.returncode == 1
     assert "2 of 6 trials passed" in ended.stdout
-    assert re.search(r"hung: it had not ended after 1 s of real time: ag.py:\d+ in spin; .*in answer", ended.stdout)
+    assert re.search(r"hung: it had not ended after 3 s of real time: ag.py:\d+ in spin; .*in answer", ended.stdout)
     history = History.read(tmp_path / "logs" / "latest")
     assert len(history.trials) == 6
     errors = [event.error for _, event in history.find_events(PromptAttempt) if event.error_type == "hung"]
@@ -163,9 +163,9 @@ def test_a_trial_in_a_process_of_its_own_is_ended_too() -> None:
         ctypes.CDLL(None).sleep(1000)
         return "never"
 
-    trial = lab.run(hangs, "go", tools=[refund], effects=[], isolate="fork", real_limit_s=2)
+    trial = lab.run(hangs, "go", tools=[refund], effects=[], isolate="fork", real_limit_s=4)
     assert trial.outcome is lab.Outcome.HUNG
-    assert trial.why.startswith("it had not ended after 2 s of real time: test_process_ends.py:")
+    assert trial.why.startswith("it had not ended after 4 s of real time: test_process_ends.py:")
     assert trial.why.endswith(" in hangs")
     assert trial.warnings == ("what it did until its process was ended is not known",)
 
@@ -358,4 +358,4 @@ def test_a_signal_that_an_agent_sends_to_itself_is_its_own(tmp_path: Path) -> No
 def test_a_limit_of_real_time_that_nobody_could_keep_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^real_limit_s is 2: only a process of its own can be ended: give isolate="):
         lab.run(lambda _: "", "go", real_limit_s=2)
-    assert lab.run(lambda _: "done", "go", real_limit_s=2, isolate="fork", twin=False).answer == "done"
+    assert lab.run(lambda _: "done", "go", real_limit_s=HUNG_S, isolate="fork", twin=False).answer == "done"

@@ -22,7 +22,7 @@ from chaoslab.record.history import History
 from tests import warm
 from tests.cli_parts import Typed, as_installed, chaoslab, command, environment, execute, prompts
 from tests.disk_parts import small_disk
-from tests.waiting import eventually
+from tests.waiting import HUNG_S, eventually
 
 EASY = (
     {"prompt": "What is 17 times 24?", "facts": ["408"]},
@@ -32,7 +32,6 @@ EASY = (
 CALM = ("TOXIC_PROB=0", "ERROR_PROB=0")
 VIRTUAL = ("run", "--world", "virtual")
 MANY = ("--trials", "100000")
-LONG_S = 120.0
 
 
 @dataclass
@@ -62,7 +61,7 @@ class Run:
 
     def after(self, trials: int) -> None:
         log, mark = self.logs / "info.log", f'"{PromptFinished.kind}"'.encode()
-        eventually(lambda: self._goes_on() and log.exists() and log.read_bytes().count(mark) >= trials, within_s=LONG_S)
+        eventually(lambda: self._goes_on() and log.exists() and log.read_bytes().count(mark) >= trials, within_s=HUNG_S)
 
     def _goes_on(self) -> bool:
         assert self.process.poll() is None, self.said
@@ -76,7 +75,7 @@ class Run:
             os.write(self.terminal, b"\x03")
 
     def ended(self) -> int:
-        return self.process.wait(LONG_S)
+        return self.process.wait(timeout=HUNG_S)
 
     def members(self) -> list[int]:
         """Every process of its session that is left."""
@@ -118,7 +117,7 @@ def started(folder: Path, *arguments: str, terminal: bool = False, really: bool 
             os.kill(pid, signal.SIGKILL)
         process.kill()
         process.wait()
-        reader.join(LONG_S)
+        reader.join(timeout=HUNG_S)
         os.close(ours)
 
 

@@ -21,6 +21,7 @@ from chaoslab.record.runs import (
     read_revision,
     write_rerun_command,
 )
+from tests.waiting import DEADLINE_S
 
 NOW = "2026-06-01T09:00:00Z"
 
@@ -87,14 +88,14 @@ def test_many_may_open_alone_at_once(tmp_path: Path) -> None:
     together, opened = threading.Barrier(16), list[Run]()
 
     def call() -> None:
-        together.wait(10)
+        together.wait(DEADLINE_S)
         opened.append(Run.open(tmp_path, ALONE, now=NOW))
 
     threads = [threading.Thread(target=call) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(DEADLINE_S)
     assert len(opened) == 16
     assert [path.name for path in (tmp_path / ALONE).iterdir()] == ["run.json"]
 

@@ -19,6 +19,7 @@ import urllib3
 
 import chaoslab as lab
 from chaoslab.lab.recorded_run import Unrepeatable, read_recorded_run
+from tests.waiting import DEADLINE_S
 
 done: list[str] = []
 
@@ -104,7 +105,7 @@ def test_a_clock_that_the_agent_keeps_is_the_worlds_and_its_own_again_afterwards
     trial = lab.run(agent, "go", twin=False)
     assert trial.seconds == 60
     assert trial.answer in (None, 60)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60  # as long as it would really sleep
     assert TABLE["sleep"] is time.sleep
     assert Patient().sleep is time.sleep
 
@@ -231,7 +232,7 @@ def test_of_two_threads_one_runs_its_trials_and_the_other_is_told() -> None:
     start = threading.Barrier(4)
 
     def tries() -> None:
-        start.wait(10)
+        start.wait(DEADLINE_S)
         try:
             told.append([trial.seconds for trial in lab.run_many(lambda _: time.sleep(60), "go", trials=20)])
         except RuntimeError as error:
@@ -241,7 +242,7 @@ def test_of_two_threads_one_runs_its_trials_and_the_other_is_told() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(DEADLINE_S)
     assert [60.0] * 20 in told
     assert all(one == [60.0] * 20 or "another trial is under way" in one for one in told)
     assert (time.sleep, asyncio.new_event_loop) == before

@@ -30,6 +30,7 @@ from chaoslab.reports import show
 from chaoslab.reports.places import read_history
 from chaoslab.worlds.virtual.machine.context import within
 from tests.reports.fake_run import summary
+from tests.waiting import DEADLINE_S
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -480,12 +481,12 @@ def test_another_thread_is_told_to_wait_its_turn() -> None:
 
     def holds(_: str) -> None:
         inside.set()
-        go_on.wait(20)
+        go_on.wait(DEADLINE_S)
 
     first = threading.Thread(target=lambda: lab.run(holds, "go", world="local"))
     first.start()
     try:
-        assert inside.wait(20)
+        assert inside.wait(DEADLINE_S)
         with pytest.raises(RuntimeError, match="another trial is under way in this process"):
             trial_of(world="local")
     finally:

@@ -16,7 +16,7 @@ import pytest
 from tests import warm
 from tests.cli_parts import chaoslab, prompts
 from tests.sure import sure
-from tests.waiting import eventually
+from tests.waiting import HUNG_S, eventually
 
 TELLS = """
 import json, os, signal, sys
@@ -74,7 +74,9 @@ def program(folder: Path, text: str) -> None:
 def both(folder: Path, *arguments: str, **how: Any) -> list[subprocess.CompletedProcess[str]]:
     """The outcomes of a real start and of a warm one."""
     return [
-        subprocess.run([python, *arguments], cwd=folder, text=True, capture_output=True, timeout=60, check=False, **how)
+        subprocess.run(
+            [python, *arguments], cwd=folder, text=True, capture_output=True, timeout=HUNG_S, check=False, **how
+        )
         for python in (sys.executable, warm.python())
     ]
 
@@ -244,7 +246,7 @@ def test_who_kills_the_child_kills_the_start(folder: Path) -> None:
         child = warm.child(process.pid)
         assert sure(process.stdout).readline() == f"{child}\n"
         os.kill(child, signal.SIGKILL)
-        assert process.wait(20) == -signal.SIGKILL
+        assert process.wait(HUNG_S) == -signal.SIGKILL
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
 

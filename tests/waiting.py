@@ -9,6 +9,8 @@ DEADLINE_S = 60.0
 """After that, what takes a second at most on an idle machine is taken for hung."""
 HUNG_S = 600.0
 """After that, what takes as long as the machine is busy, such as new processes, is taken for hung."""
+IMPATIENT_S = 3.0
+"""The patience of a client that is to give up: whatever no fault holds back is there before, also on a busy machine."""
 
 
 def eventually(true: Callable[[], bool], *, within_s: float = DEADLINE_S) -> None:

@@ -30,8 +30,7 @@ from chaoslab.worlds.local import LocalWorld
 from tests import warm
 from tests.cli_parts import chaoslab, command, free_base, warm_parts
 from tests.seams.lab_parts import NOW, embedded, eventually, managed, said, site
-
-LONG_S = 40.0
+from tests.waiting import HUNG_S
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +98,11 @@ def test_a_lab_that_breaks_ends_the_run_with_a_code_of_its_own(tmp_path: Path, b
             log = world.logs / "latest" / "info.log"
             eventually(
                 lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3),
-                within_s=LONG_S,
+                within_s=HUNG_S,
             )
             assert process.poll() is None, process.communicate()[1]
             os.kill(warm.child(next(p.process.pid for p in world.parts if p.name == part)), signal.SIGKILL)
-            words = process.communicate(timeout=LONG_S)[1]  # Toxiproxy might have come back
+            words = process.communicate(timeout=HUNG_S)[1]  # Toxiproxy might have come back
         finally:
             process.kill()
             process.wait()
@@ -200,7 +199,7 @@ def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, up: Lo
         config.write_text(json.dumps({"services": {"calculator": {"url": other.url}}}))
         one = ("--prompts", str(many_prompts(tmp_path, 1)), "TOXIC_PROB=0")
         process = agent(up, *one, "--config", str(config))
-        words = process.communicate(timeout=LONG_S)
+        words = process.communicate(timeout=HUNG_S)
         assert process.returncode == 0, words
         (heard,) = other.heard
         assert (heard.method, heard.path, heard.headers["host"]) == ("POST", "/calculate", other.address)
@@ -211,7 +210,7 @@ def test_a_service_is_called_where_the_configuration_says(tmp_path: Path, up: Lo
 
 def test_a_run_from_start_to_end(tmp_path: Path, up: LocalWorld) -> None:
     process = agent(up, "--prompts", str(many_prompts(tmp_path, 3)), "TOXIC_PROB=0.5", "SEED=3")
-    words = process.communicate(timeout=LONG_S)
+    words = process.communicate(timeout=HUNG_S)
     assert process.returncode == 0, words
     history = History.read(up.logs / "latest")
     answers = [event.answer for _, event in history.find_events(events.PromptFinished)]
@@ -230,10 +229,10 @@ def test_an_interrupted_run_writes_down_what_it_has(tmp_path: Path, up: LocalWor
     log = up.logs / "latest" / "info.log"
     eventually(
         lambda: process.poll() is not None or (log.exists() and log.read_text().count("prompt_finished") > 3),
-        within_s=LONG_S,
+        within_s=HUNG_S,
     )
     process.send_signal(signal.SIGINT)
-    words = process.communicate(timeout=LONG_S)[1]
+    words = process.communicate(timeout=HUNG_S)[1]
     assert (process.returncode, words) == (130, "")
     finished = History.read(up.logs / "latest").find_first_event(events.RunFinished)
     assert finished is not None
@@ -248,12 +247,12 @@ def test_a_run_that_was_begun_is_ended_however_soon_it_is_interrupted(
     process = agent(up, "--prompts", str(many_prompts(tmp_path, 2000)), really=True)
     log = up.logs / "latest" / "info.log"
     eventually(
-        lambda: process.poll() is not None or (log.exists() and "run_started" in log.read_text()), within_s=LONG_S
+        lambda: process.poll() is not None or (log.exists() and "run_started" in log.read_text()), within_s=HUNG_S
     )
     assert process.poll() is None, process.communicate()[1]
     for number in numbers:
         process.send_signal(number)
-    words = process.communicate(timeout=LONG_S)[1]
+    words = process.communicate(timeout=HUNG_S)[1]
     assert (process.returncode, words) == (130, "")
     finished = History.read(up.logs / "latest").find_first_event(events.RunFinished)
     assert finished is not None
@@ -271,7 +270,7 @@ def test_a_signal_that_is_held_back_until_it_can_be_heard_ends_it_before_it_begi
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]),
     )  # fmt: skip
     process.send_signal(signal.SIGTERM)
-    words = process.communicate(timeout=LONG_S)[1]
+    words = process.communicate(timeout=HUNG_S)[1]
     assert (process.returncode, words) == (130, "")
 
 

@@ -19,7 +19,7 @@ from chaoslab.flask_tools.service_module import DATA, Answer, Done, Route, Servi
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from tests.flask_tools.service_parts import EVENTS, NOW, service, trial
-from tests.waiting import together
+from tests.waiting import DEADLINE_S, together
 
 HELLO = {"channel": "Ana", "text": "Hello"}
 SEND = "/api/chat.postMessage"
@@ -93,7 +93,7 @@ def test_twins_at_the_same_moment_have_one_effect(tmp_path: Path) -> None:
         app, barrier = client.application, threading.Barrier(8)
 
         def send() -> None:
-            barrier.wait(10)
+            barrier.wait(DEADLINE_S)
             reply = app.test_client().post(SEND, json=HELLO, headers=headers)
             replies.append((reply.data, "Idempotency-Replayed" in reply.headers))
 
@@ -254,7 +254,7 @@ def test_twins_at_two_processes_have_one_effect(tmp_path: Path) -> None:
         barrier = threading.Barrier(8)
 
         def send(app: Flask) -> None:
-            barrier.wait(10)
+            barrier.wait(DEADLINE_S)
             app.test_client().post(SEND, json=HELLO, headers=headers)
 
         together(*[partial(send, client.application) for client in (one, other)] * 4)

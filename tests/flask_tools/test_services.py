@@ -15,6 +15,7 @@ from chaoslab.flask_tools.app import create_app
 from chaoslab.flask_tools.movies import load_films
 from chaoslab.record.runs import Run
 from tests.flask_tools.service_parts import EVENTS, NOW, service, trial
+from tests.waiting import DEADLINE_S
 
 
 def ask(name: str, logs: Path, method: str, path: str, **options: Any) -> Any:
@@ -267,7 +268,7 @@ def test_a_service_answers_over_a_real_socket(tmp_path: Path) -> None:
         connection.close()
     finally:
         server.trigger.pull_trigger(server.close)
-        thread.join(10)
+        thread.join(DEADLINE_S)
         server.task_dispatcher.shutdown()
         app.extensions["ledger"].close()
     assert not thread.is_alive()

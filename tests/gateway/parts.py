@@ -18,6 +18,7 @@ from chaoslab.record.history import History
 from chaoslab.reports.places import read_history
 from chaoslab.seams.gateway.routes import parse_routes
 from chaoslab.surfaces.gateway import RunningGateway, parse_plan, run_gateway, write_trial_and_run_end
+from tests.waiting import DEADLINE_S
 
 
 class Shop(BaseHTTPRequestHandler):
@@ -74,7 +75,7 @@ class Shop(BaseHTTPRequestHandler):
         self.end_headers()
         for number in range(4):
             if number == 1:
-                self.server.go_on.wait(20)
+                self.server.go_on.wait(DEADLINE_S)
             self._chunk(f'data: {{"n": {number}}}\n\n'.encode())
         self._chunk(b"data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")

@@ -14,6 +14,7 @@ import chaoslab as lab
 from chaoslab.core.events import CallFinished, Effect, FaultWitnessed
 from tests.gateway.parts import history, on_loopback, shop
 from tests.gateway.test_exec import exec_
+from tests.waiting import HUNG_S
 
 CURL_AGENT = """
 refund() { curl -sS -f "$@" -H 'Content-Type: application/json' -d '{"order": 17}' "$CRM_URL/refunds"; }
@@ -144,6 +145,6 @@ def test_the_sdk_of_mcp_for_node_has_one_effect_a_call(
     wanted = ["--effects", json.dumps([{"effect": "refund", "order": 17}])]
     given = [word for fault in faults for word in ("--fault", fault)]
     proxy = [sys.executable, "-m", "chaoslab", "mcp", "--logs", str(tmp_path), *given, *wanted, "--", *server]
-    done = subprocess.run(["node", "-e", client, *proxy], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(["node", "-e", client, *proxy], capture_output=True, text=True, timeout=HUNG_S, check=True)
     assert done.stdout == f"{answer}\n"
     assert [event.content for _, event in history(tmp_path).find_events(Effect)] == [{"order": 17}]

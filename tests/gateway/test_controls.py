@@ -13,6 +13,7 @@ from chaoslab.cli.gateway import parse_stop_if
 from chaoslab.core.events import FaultHeldBack, FaultWitnessed, LabWarning
 from tests import warm
 from tests.gateway.parts import history, shop
+from tests.waiting import HUNG_S
 
 
 @contextmanager
@@ -31,7 +32,7 @@ def command(logs: Path, *options: str) -> Iterator[tuple[Any, httpx.Client, str]
                     yield process, client, address
             finally:
                 process.terminate()
-                process.wait(20)
+                process.wait(HUNG_S)
 
 
 def statuses(client: httpx.Client, count: int) -> Sequence[int]:
@@ -59,7 +60,7 @@ def test_faults_are_paused_and_one_is_switched_off(tmp_path: Path) -> None:
         said = client.post(f"{levers}/faults/tool_eror on crm/off").json()["error"]
         assert said == "no fault is called 'tool_eror on crm': did you mean 'tool_error on crm'?"
         client.post(f"{levers}/stop")
-        assert process.wait(20) == 0
+        assert process.wait(HUNG_S) == 0
     told = history(tmp_path)
     assert [event.message for _, event in told.find_events(LabWarning)] == [
         "control: paused",

@@ -36,6 +36,7 @@ from chaoslab.wire.http1 import CHUNKED
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
 from tests.told import in_a_loop
+from tests.waiting import DEADLINE_S
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 GET = b"GET /crm/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -619,7 +620,7 @@ def test_a_gateway_that_has_ended_does_no_more() -> None:
             over.append(threading.get_ident())
 
     with run_gateway(cast(Any, None), {}, beside):
-        assert begun.wait(20)
+        assert begun.wait(DEADLINE_S)
     assert len(over) == 1
     assert threading.get_ident() not in over
 

@@ -36,7 +36,7 @@ from chaoslab.wire.http1 import BODY_MAX
 from tests.gateway.parts import Shop, history, on_loopback, shop, standing
 from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually
-from tests.waiting import HUNG_S
+from tests.waiting import HUNG_S, IMPATIENT_S
 
 
 def met(logs: Path) -> list[str]:
@@ -74,7 +74,7 @@ def test_a_fault_is_met_by_the_client_and_witnessed(
     fault: str, params: dict[str, Any], seen: str, crm: str, tmp_path: Path
 ) -> None:
     given = {"fault": fault, "target": "crm", "calls": [2], **params}
-    patience_s = 0.6 if seen == "ReadTimeout" else HUNG_S
+    patience_s = IMPATIENT_S if seen == "ReadTimeout" else HUNG_S
     with (
         standing(tmp_path, [crm], given) as running,
         httpx.Client(base_url=running.make_route_url("crm"), timeout=HUNG_S) as client,
@@ -476,12 +476,12 @@ def test_a_program_that_names_its_own_origin_is_no_page(headers: dict[str, str],
 
 
 def test_a_stream_of_events_may_be_silent_for_longer_than_a_service(tmp_path: Path) -> None:
-    with shop() as server, standing(tmp_path, [f"crm={server.url}"], timeout_s=0.1) as running:
+    with shop() as server, standing(tmp_path, [f"crm={server.url}"], timeout_s=IMPATIENT_S) as running:
         server.go_on.clear()
         with httpx.stream("GET", f"{running.make_route_url('crm')}/stream") as reply:
             lines = reply.iter_lines()
             next(lines)
-            until_s = system.monotonic() + 0.5
+            until_s = system.monotonic() + IMPATIENT_S + 0.5
             eventually(lambda: system.monotonic() > until_s)
             server.go_on.set()
             assert len([*lines]) > 8

@@ -15,7 +15,7 @@ from chaoslab.surfaces import gateway
 from tests.gateway.parts import Shop, history, shop, standing
 from tests.measure_parts import uninjected
 from tests.seams.lab_parts import eventually
-from tests.waiting import HUNG_S
+from tests.waiting import DEADLINE_S, HUNG_S
 
 POST = b"POST /crm/refunds HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n" + b'{"order":1}'
 GET = b"GET /crm/price HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -36,7 +36,7 @@ def slow() -> Iterator[tuple[Any, threading.Event]]:
     class Slow(Shop):
         def do_POST(self) -> None:
             self.server.begun += 1
-            go_on.wait(20)
+            go_on.wait(DEADLINE_S)
             super().do_POST()
 
     with shop() as server:
@@ -148,7 +148,7 @@ def test_the_service_is_told_that_its_client_has_left(faults: list[dict[str, Any
         with line:
             line.recv(1 << 16)
             begun.set()
-            line.settimeout(20)
+            line.settimeout(DEADLINE_S)
             if line.recv(1 << 16) == b"":
                 told.set()
 
@@ -157,8 +157,8 @@ def test_the_service_is_told_that_its_client_has_left(faults: list[dict[str, Any
         with standing(tmp_path, [f"crm=http://127.0.0.1:{listener.getsockname()[1]}"], *faults) as running:
             with connected(running) as line:
                 line.sendall(POST)
-                assert begun.wait(20)
-            assert told.wait(20)
+                assert begun.wait(DEADLINE_S)
+            assert told.wait(DEADLINE_S)
             eventually(lambda: running.shared.list_pending_requests() == [])
     assert ends(tmp_path) == [(False, None, "timed_out", "service")]
     assert [*history(tmp_path).find_events(Effect)] == []

@@ -1,6 +1,5 @@
 """A request that comes back to a gateway over another one, or at once, ends there and is told in one line."""
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +7,8 @@ import httpx
 import pytest
 
 from chaoslab.core.events import CallFinished, LabWarning
+from tests.free_ports import free_port
 from tests.gateway.parts import history, shop, standing
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def told(logs: Path) -> list[str]:

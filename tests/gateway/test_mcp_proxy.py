@@ -37,7 +37,8 @@ from tests import warm
 from tests.gateway.parts import history
 from tests.measure_parts import calls, uninjected
 from tests.seams.lab_parts import eventually
-from tests.waiting import HUNG_S
+from tests.sure import sure
+from tests.waiting import DEADLINE_S, HUNG_S, IMPATIENT_S
 
 SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -87,7 +88,9 @@ async def session(
     command = ["-m", "chaoslab", "mcp", "--logs", str(logs), *given, *server]
     found: list[Any] = []
     proxy = StdioServerParameters(command=warm.python(), args=command, env=dict(os.environ))
-    async with stdio_client(proxy) as (reads, writes), ClientSession(reads, writes) as line:
+    # Told, since the SDK's default is what stderr was when it was loaded, be it that of a test which captured it.
+    errors = sure(sys.__stderr__)
+    async with stdio_client(proxy, errlog=errors) as (reads, writes), ClientSession(reads, writes) as line:
         await line.initialize()
         names = [tool.name for tool in (await line.list_tools()).tools]
         assert names == ["refund", "price"]
@@ -103,7 +106,7 @@ async def session(
 def test_a_client_that_starts_its_server_anew_for_each_try_is_one_run(tmp_path: Path) -> None:
     faults = [{"fault": "lost_reply", "target": "refund", "calls": [1]}]
     server = ["--session", "one", *LOCAL]
-    lost = asyncio.run(session(tmp_path, faults, ["refund"], server, patience_s=0.5))
+    lost = asyncio.run(session(tmp_path, faults, ["refund"], server, patience_s=IMPATIENT_S))
     again = asyncio.run(session(tmp_path, faults, ["refund", "price"], server))
     assert (len(lost), again[0][1]) == (1, "refunded 17")
     (run,) = {path.resolve() for path in tmp_path.iterdir() if path.is_dir()}
@@ -157,7 +160,7 @@ def test_calls_meet_the_faults_and_everything_else_passes(tmp_path: Path) -> Non
 
 def test_a_lost_reply_is_met_by_a_client_that_waits_no_longer(tmp_path: Path) -> None:
     lost = {"fault": "lost_reply", "target": "refund"}
-    (found,) = asyncio.run(session(tmp_path, [lost], ["refund"], patience_s=0.5))
+    (found,) = asyncio.run(session(tmp_path, [lost], ["refund"], patience_s=IMPATIENT_S))
     assert "imed out" in found[1]
     told = history(tmp_path)
     ((_, met),) = told.find_events(FaultWitnessed)
@@ -204,7 +207,7 @@ class Between:
         self.proxy.handle_client_line(json.dumps(message).encode() + b"\n")
 
     def server(self, **answer: Any) -> None:
-        self.asked.wait(20)
+        self.asked.wait(DEADLINE_S)
         self.proxy.handle_server_line(json.dumps({"jsonrpc": "2.0", "id": 1, **answer}).encode() + b"\n")
 
     @property
@@ -255,7 +258,7 @@ def raw(logs: Path, lines: list[bytes]) -> tuple[list[bytes], list[bytes], int]:
     proxy = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(logs), "--", *server]
     found = []
     for command in (server, proxy):
-        done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=60, check=False)
+        done = subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=HUNG_S, check=False)
         got = [line for line in done.stderr.splitlines() if line.startswith(b"{")]
         found.append((sorted(done.stdout.splitlines()), got, done.returncode))
     assert found[0][1:] == found[1][1:]
@@ -297,7 +300,7 @@ def test_the_half_line_of_a_dying_server_spoils_no_error(tmp_path: Path) -> None
         proxy.stdin.flush()
         assert json.loads(proxy.stdout.readline())["error"]["message"] == "Connection closed"
         proxy.stdin.close()
-        assert proxy.wait(30) == 3
+        assert proxy.wait(HUNG_S) == 3
 
 
 def test_the_list_of_tools_may_be_a_target(tmp_path: Path) -> None:
@@ -313,7 +316,7 @@ def test_the_list_of_tools_may_be_a_target(tmp_path: Path) -> None:
 def test_a_call_is_under_way_until_it_is_answered(tmp_path: Path) -> None:
     with between(tmp_path) as there:
         there.client(ASKED)
-        there.asked.wait(20)
+        there.asked.wait(DEADLINE_S)
         assert there.proxy.has_open_calls
         there.server(result=mcp.make_text_result("refunded"))
         eventually(lambda: bool(there.told))
@@ -335,7 +338,7 @@ def test_a_fault_that_holds_an_answer_back_is_met_when_its_client_goes(how: str,
 def test_a_call_that_its_client_cancels_while_the_server_is_at_work_is_given_up(tmp_path: Path) -> None:
     with between(tmp_path) as there:
         there.client(ASKED)
-        there.asked.wait(20)
+        there.asked.wait(DEADLINE_S)
         there.client(CANCELS)
         assert there.end == (False, "cancelled", True, [])
         there.server(result=mcp.make_text_result("refunded"))  # which nobody waits for
@@ -345,7 +348,7 @@ def test_a_call_that_its_client_cancels_while_the_server_is_at_work_is_given_up(
 def test_a_client_that_has_closed_its_end_may_still_read_the_answer(tmp_path: Path) -> None:
     with between(tmp_path) as there:
         there.client(ASKED)
-        there.asked.wait(20)
+        there.asked.wait(DEADLINE_S)
         there.proxy.handle_client_left()
         there.server(result=mcp.make_text_result("refunded"))
         assert there.end == (True, None, False, [])
@@ -357,7 +360,7 @@ def test_a_client_that_has_closed_its_end_may_still_read_the_answer(tmp_path: Pa
 def test_a_server_that_ends_has_failed_whoever_waits_for_it(tmp_path: Path, *, left: bool) -> None:
     with between(tmp_path) as there:
         there.client(ASKED)
-        there.asked.wait(20)
+        there.asked.wait(DEADLINE_S)
         if left:
             there.proxy.handle_client_left()
         there.proxy.end_open_calls()
@@ -377,7 +380,7 @@ def test_a_tool_whose_own_error_is_the_word_cancelled_has_failed(tmp_path: Path)
 def test_a_server_that_ends_ends_the_proxy_though_its_client_stays(tmp_path: Path) -> None:
     command = [warm.python(), "-m", "chaoslab", "mcp", "--logs", str(tmp_path), "--", sys.executable, "-c", "exit(5)"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
-        assert proxy.wait(30) == 5
+        assert proxy.wait(HUNG_S) == 5
 
 
 def test_a_batch_is_answered_in_one_line_and_each_of_its_calls_meets_the_faults(tmp_path: Path) -> None:
@@ -484,7 +487,7 @@ def test_nothing_of_a_server_outlives_the_proxy_and_its_verdict_is_written(
             proxy.send_signal(end)
             # Before the client leaves, since the server may be ended for that first where the signal is slow.
             eventually(lambda: all(map(is_gone, pids)))
-        _, told = proxy.communicate(timeout=30)
+        _, told = proxy.communicate(timeout=HUNG_S)
     eventually(lambda: all(map(is_gone, pids)))
     if end != signal.SIGKILL:
         assert b"chaoslab: correct" in told

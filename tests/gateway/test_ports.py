@@ -16,6 +16,7 @@ from chaoslab.surfaces.gateway import parse_ports
 from tests import warm
 from tests.gateway.parts import history, standing
 from tests.gateway.test_exec import exec_
+from tests.waiting import HUNG_S
 
 
 def test_both_ports_lead_to_one_service_whose_requests_are_numbered_together(crm: str, tmp_path: Path) -> None:
@@ -59,7 +60,7 @@ def test_the_gateway_says_where_it_listens_and_ends_with_its_signal(crm: str, tm
     assert process.stdout.readline().startswith("ready: gateway on http://127.0.0.1:")
     assert httpx.get(said.split()[1] + "/price").json()["path"] == "/price"
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(HUNG_S) == 0
     process.stdout.close()
 
 
@@ -72,7 +73,7 @@ def test_a_gateway_whose_fault_meets_nobody_proves_nothing(crm: str, tmp_path: P
     while not process.stdout.readline().startswith("ready: "):
         pass
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 4
+    assert process.wait(HUNG_S) == 4
     assert process.stderr.read() == "chaoslab: 'lost_reply on crm' hit nothing: nothing called crm\n"
     process.stdout.close()
     process.stderr.close()

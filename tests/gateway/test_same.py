@@ -17,6 +17,7 @@ import pytest
 
 from chaoslab.core.events import CallFinished, Effect
 from tests.gateway.parts import history, standing
+from tests.waiting import DEADLINE_S
 
 EXCHANGES = 300
 CERTAIN = 32_000
@@ -244,7 +245,7 @@ def test_exchanges_are_the_same_with_and_without_the_gateway() -> None:
             for address, prefix in ((service.port, b""), (port, b"/s")):
                 service.got, service.read = [], threading.Event()
                 heard = exchange(case, address, prefix)
-                assert service.read.wait(20)
+                assert service.read.wait(DEADLINE_S)
                 found.append((heard, service.got))
             assert found[1] == found[0], case
     service.listener.shutdown(socket.SHUT_RDWR)

@@ -14,6 +14,7 @@ from chaoslab.core.events import CallFinished, FaultWitnessed
 from chaoslab.seams.services.messages import FRAME_MAX, WebSocketSplitter
 from tests.gateway.parts import history, standing
 from tests.seams.lab_parts import eventually
+from tests.waiting import DEADLINE_S
 
 
 async def echo(request: web.Request) -> web.WebSocketResponse:
@@ -57,7 +58,7 @@ def route() -> Iterator[str]:
 
     thread = threading.Thread(target=serve)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(DEADLINE_S)
     yield f"chat=http://127.0.0.1:{ports[0]}"
     loop.call_soon_threadsafe(loop.stop)
     thread.join()

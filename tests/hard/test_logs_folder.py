@@ -53,6 +53,7 @@ from tests.cli_parts import command, environment, prompts
 from tests.disk_parts import NOW, Rest, free_base, limit, read_only, rest_of_the_lab, small_disk
 from tests.event_parts import prompt_finished
 from tests.seams.lab_parts import Bench, bench, embedded, said, site
+from tests.waiting import HUNG_S
 
 SLOW = Plan(1, (Injection("wire", (Choice("latency", 1.0, {"delay_s": 0.01, "stream": "downstream"}),), ("weather",)),))
 SEND = "/api/chat.postMessage"
@@ -155,7 +156,7 @@ def writer(folder: Path, how: str, *numbers: int) -> Iterator[subprocess.Popen[s
 @pytest.mark.parametrize("room", [7, 100, 3000])
 def test_a_limit_of_a_files_size_cuts_no_line(tmp_path: Path, room: int) -> None:
     with writer(tmp_path, "limited", 200, 20_000 + room) as process:
-        *taken, lost = process.communicate(timeout=20)[0].splitlines()
+        *taken, lost = process.communicate(timeout=HUNG_S)[0].splitlines()
     assert lost.endswith(
         "info.log cannot be written (File too large): raise the limit of a file's size and start again"
     )
@@ -165,7 +166,7 @@ def test_a_limit_of_a_files_size_cuts_no_line(tmp_path: Path, room: int) -> None
 
 def test_a_writer_killed_within_a_line_loses_that_line_alone(tmp_path: Path) -> None:
     with writer(tmp_path, "killed", 1000, 50_000) as process:
-        taken = process.communicate(timeout=20)[0].splitlines()
+        taken = process.communicate(timeout=HUNG_S)[0].splitlines()
         assert process.returncode == -signal.SIGXFSZ
     data = (tmp_path / "info.log").read_bytes()
     assert (len(data), data[-1:]) == (50_000, b"x")

@@ -22,6 +22,7 @@ from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serv
 from chaoslab.model.script import script_from_json
 from tests.model.seven_tools import SYSTEM
 from tests.model.seven_tools import TOOLS as OFFERED
+from tests.waiting import DEADLINE_S
 
 TOOLS: Any = OFFERED
 ASK: Any = [
@@ -47,11 +48,11 @@ def url() -> Iterator[str]:
 
     thread = Thread(target=serve_endpoint, kwargs={"host": "127.0.0.1", "port": 0, "ready": ready})
     thread.start()
-    assert up.wait(10)
+    assert up.wait(DEADLINE_S)
     port, stop = seen[0]
     yield f"http://127.0.0.1:{port}"
     stop()
-    thread.join(10)
+    thread.join(DEADLINE_S)
     assert not thread.is_alive()
 
 

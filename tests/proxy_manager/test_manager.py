@@ -45,6 +45,7 @@ from tests.proxy_manager.manager_parts import (
     with_lab,
 )
 from tests.seams.lab_parts import NOW, SERVERS, Bench, bench, embedded, eventually, said, site
+from tests.waiting import DEADLINE_S
 
 
 @on_lab(always("latency", **SLOW), servers=SERVERS)
@@ -619,7 +620,7 @@ def held_up(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Iterator
     def waits(*given: object, **named: object) -> object:
         if given[1:2] != ("GET",):
             called.set()
-            assert go_on.wait(20.0)
+            assert go_on.wait(DEADLINE_S)
         return real(*given, **named)
 
     with monkeypatch.context() as patch:
@@ -641,7 +642,7 @@ def test_a_toxiproxy_that_takes_long_to_delete_a_lane_is_waited_for(
             patch.setattr(manager_module, "SLOW_S", 0.02)
             patch.setattr(manager_module, "STILL_S", 0.1)
             lab.seam.lanes.end_call_with_observation(row, seen(0.06))
-            assert await asyncio.to_thread(called.wait, 20.0)
+            assert await asyncio.to_thread(called.wait, DEADLINE_S)
             for _ in range(8):  # longer than STILL_S
                 assert await asyncio.to_thread(lab.manager.health) == Health(recovering=True)
         eventually(lambda: lab.manager.health() == Health())
@@ -677,7 +678,7 @@ def test_a_loop_is_given_five_seconds_and_half_a_second_when_it_waits_for_toxipr
 
     async def story(lab: Bench) -> None:
         with held_up(monkeypatch, Manager, "_handle_runs_and_calls") as called:
-            assert await asyncio.to_thread(called.wait, 20.0)
+            assert await asyncio.to_thread(called.wait, DEADLINE_S)
             toxiproxy: Any = lab.manager._toxiproxy
             toxiproxy.waiting = waiting
             before = clock.steps
@@ -693,7 +694,7 @@ def test_a_loop_that_stands_still_by_itself_is_said(tmp_path: Path, monkeypatch:
 
     async def story(lab: Bench) -> None:
         with held_up(monkeypatch, Manager, "_handle_runs_and_calls") as called:
-            assert await asyncio.to_thread(called.wait, 20.0)
+            assert await asyncio.to_thread(called.wait, DEADLINE_S)
             assert lab.manager.health() == Health("the proxy manager's loop stands still")
 
     with_lab(tmp_path, Plan(1), story)
@@ -710,14 +711,14 @@ def test_who_asks_while_the_loop_ends_hears_why_and_not_that_it_stands_still(tmp
             if ends == "lost":
                 raise LogLost("manager.log cannot be written")
             self.stopping.set()
-            asking.join(20.0)
+            asking.join(DEADLINE_S)
             return True
 
     with a_manager(tmp_path, kind=Ending) as manager:
         asking = threading.Thread(target=lambda: heard.append(manager.health()))
         with contextlib.suppress(LogLost):
             manager.serve()
-        asking.join(20.0)
+        asking.join(DEADLINE_S)
     said_so = {"stopped": "the proxy manager is being stopped", "lost": "manager.log cannot be written"}
     assert heard == [Health(said_so[ends])]
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import HUNG_S
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -22,7 +24,7 @@ def browse(page: Path, *flags: str) -> dict[str, Any]:
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--no-first-run",
          "--disable-background-networking", "--enable-logging=stderr", f"--user-data-dir={page.parent / 'profile'}",
          "--virtual-time-budget=20000", *flags, "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=HUNG_S, check=True,
     )  # fmt: skip
     assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
     seen = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, flags=re.DOTALL)

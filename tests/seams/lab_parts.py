@@ -1,7 +1,6 @@
 """Shared by the tests of the whole path: a site that answers as told, a manager at work, and a seam with its run."""
 
 import asyncio
-import atexit
 import contextlib
 import json
 import socket
@@ -10,7 +9,6 @@ import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -32,10 +30,11 @@ from chaoslab.seams.http.tags import EXTENSION, RequestTag, Target
 from chaoslab.wire.control import ControlDatabase
 from chaoslab.wire.lanes import Lanes
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
+from tests.free_ports import fixed_ports as fixed_ports
+from tests.free_ports import free_port as free_port
 from tests.waiting import DEADLINE_S as DEADLINE_S
 from tests.waiting import eventually as eventually
 from tests.wire.wire_parts import embedded as embedded
-from tests.wire.wire_parts import free_port as free_port
 from tests.wire.wire_parts import real as real
 
 NOW = "2026-06-01T09:00:00Z"
@@ -162,38 +161,6 @@ def managed(folder: Path, url: str, targets: list[str], *, clock: Clock = system
             assert not thread.is_alive(), "the manager did not stop"
 
 
-def fixed_ports(count: int, *, start: int = 28000) -> list[int]:
-    """Free ports below those that a system hands out for port 0, where lanes are.
-
-    One that refuses must not become a lane.
-    """
-    found: list[int] = []
-    start += own_number() * 40
-    for port in range(start, start + 40):
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            found.append(port)
-        if len(found) == count:
-            return found
-    raise OSError(f"{count} ports are not free from {start} on")
-
-
-@cache
-def own_number() -> int:
-    """A number from 0 that no other process has, as tests that run side by side look for ports in places of their own:
-    one that is free may else be taken before it is listened at."""
-    for number in range(30):
-        held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        with contextlib.suppress(OSError):
-            held.bind(("127.0.0.1", NUMBERS + number))
-            atexit.register(held.close)  # which holds it to the process's end
-            return number
-        held.close()
-    raise OSError("30 processes look for ports already")
-
-
-NUMBERS = 27900
-
-
 @dataclass
 class Bench:
     """One run: its seam, the manager that serves it, and a client that goes through the seam."""
@@ -243,7 +210,7 @@ async def bench(
     plan: Plan,
     sites: Mapping[str, str],
     *,
-    deadline_s: float = 2.0,
+    deadline_s: float = DEADLINE_S,
     urls: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
     managers_clock: Clock = system,

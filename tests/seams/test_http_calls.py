@@ -21,7 +21,7 @@ from chaoslab.seams.services.model import validate_token_count
 from chaoslab.wire.lanes import LabDown
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import Bench, bench, embedded, said, site
-from tests.waiting import HUNG_S
+from tests.waiting import HUNG_S, IMPATIENT_S
 from tests.wire.wire_parts import upstream
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -60,9 +60,10 @@ def finished(lab: Bench) -> list[events.CallFinished]:
 def test_one_byte_now_and_then_does_not_outlive_the_deadline(tmp_path: Path, plan: Plan) -> None:
     async def story(lab: Bench) -> None:
         began_s = system.monotonic()
+        # Not when the whole answer is there, which takes 20 s, and each of its bytes less than the deadline.
         with pytest.raises(httpx.ReadTimeout, match=r"weather: timed out after 0\.\d s"):
             await lab.get(FIRST)
-        assert DEADLINE_S <= system.monotonic() - began_s < DEADLINE_S + 1
+        assert system.monotonic() - began_s >= DEADLINE_S
         (call,) = finished(lab)
         assert (call.ok, call.error, call.status) == (False, "timed_out", None)
 
@@ -70,7 +71,7 @@ def test_one_byte_now_and_then_does_not_outlive_the_deadline(tmp_path: Path, pla
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
         connection.settimeout(0.02)
-        for _ in range(200):
+        for _ in range(1000):
             connection.sendall(b"x")
             try:
                 if not connection.recv(1):
@@ -135,11 +136,11 @@ def test_a_lost_reply_leaves_its_effect_and_the_callers_own_timeout(tmp_path: Pa
             await lab.get(FIRST)
         assert len(weather.heard) == 1
         (call,) = finished(lab)
-        assert call.duration_s >= DEADLINE_S
+        assert call.duration_s >= IMPATIENT_S
 
     with site(lambda _: said({})) as weather:
         lost = Injection("errors", (Choice("lost_reply"),), ("weather",))
-        through(tmp_path, weather.address, story, plan=Plan(1, (lost,)), deadline_s=DEADLINE_S)
+        through(tmp_path, weather.address, story, plan=Plan(1, (lost,)), deadline_s=IMPATIENT_S)
 
 
 def test_calls_side_by_side_do_not_meet_each_others_faults(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_seconds_of_a_budget_hold_also_while_failures_are_shrunk() -> None:
     found = lab.explore(twice_after_two_timeouts, "Pay.", **GIVEN, seconds=0.05)
     assert found.ended == "the budget of 0.05 s was spent"
     assert str(found).startswith("the budget of 0.05 s was spent: ")
-    assert found.seconds < 3
+    assert len(found.trials) < 200  # without a budget there are 966
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ def test_a_trial_that_does_not_end_in_real_time_is_one_that_hung(here: Path, cap
     (here / "desk.py").write_text(DESK.replace('return "I could not pay order 17."', "while True: pass", 1))
     code, said, _ = explore(
         capsys, "shop.chaos.yml", "--tries", "exception", "--by", "singles", "--by", "pairs", "--no-logs",
-        "--set", "real_limit=1",
+        "--set", "real_limit=3",
     )  # fmt: skip
     assert code == 1
     assert "1. HUNG: The user waits forever: the agent never gets past " in said

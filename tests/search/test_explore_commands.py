@@ -15,12 +15,12 @@ import pytest
 from chaoslab.cli import main
 
 Said = pytest.CaptureFixture[str]
-# Each waits two seconds for a reply: on a busy machine half a second passed without a fault, and it paid twice.
+# Each waits three seconds for a reply: on a busy machine less passed without a fault, and it paid twice.
 PYTHON = """\
 import os, urllib.request
 for _ in range(2):
     try:
-        urllib.request.urlopen(os.environ["SHOP_URL"] + "/refunds", data=b"{}", timeout=2).read()
+        urllib.request.urlopen(os.environ["SHOP_URL"] + "/refunds", data=b"{}", timeout=3).read()
         break
     except TimeoutError:
         continue
@@ -28,7 +28,7 @@ print("refunded")
 """
 NODE = """\
 const given = { method: "POST", body: "{}" };
-const pay = () => fetch(process.env.SHOP_URL + "/refunds", { ...given, signal: AbortSignal.timeout(2000) });
+const pay = () => fetch(process.env.SHOP_URL + "/refunds", { ...given, signal: AbortSignal.timeout(3000) });
 const again = (error) => { if (error.name !== "TimeoutError") throw error; return pay(); };
 pay().catch(again).then(() => console.log("refunded"));
 """
@@ -38,7 +38,7 @@ package main
 import ("errors"; "fmt"; "net"; "net/http"; "os"; "strings"; "time")
 
 func main() {
-	client := http.Client{Timeout: 2 * time.Second}
+	client := http.Client{Timeout: 3 * time.Second}
 	for i := 0; i < 2; i++ {
 		reply, err := client.Post(os.Getenv("SHOP_URL")+"/refunds", "application/json", strings.NewReader("{}"))
 		if err == nil { reply.Body.Close(); break }
@@ -104,7 +104,7 @@ def test_a_command_that_pays_twice_is_found_and_kept(
     if program == "go":
         subprocess.run(["go", "build", "-o", "agent", file], check=True, timeout=300)
         command = "./agent"
-    asked = ["explore", "--exec", command, "--route", route, "--wait-s", "4", "--no-logs"]
+    asked = ["explore", "--exec", command, "--route", route, "--wait-s", "6", "--no-logs"]
     assert main([*asked, "--tries", "lost_reply", "--reset", "echo reset >> resets", "--save", "found"]) == 1
     said = capsys.readouterr().out
     assert re.match(r"agent: 1 root cause in 2 trials", said), said
@@ -142,7 +142,7 @@ def test_a_command_that_is_killed_at_each_request_is_found_where_it_does_all_aga
 
 
 def test_an_exploration_of_another_command_is_not_gone_on_with(route: str, tmp_path: Path, capsys: Said) -> None:
-    (tmp_path / "agent.py").write_text(patient := PYTHON.replace("timeout=2", "timeout=60"))
+    (tmp_path / "agent.py").write_text(patient := PYTHON.replace("timeout=3", "timeout=60"))
     asked = ["explore", "--route", route, "--wait-s", "1", "--tries", "server_error", "--trials", "1"]
     command, runs = f"{sys.executable} agent.py", str(tmp_path / "runs")
     main([*asked, "--exec", command, "--resume-with", command, "--logs", runs])
@@ -186,7 +186,7 @@ def test_a_command_with_a_fixed_address_is_led_to_its_service_by_a_proxy(
     url = route.partition("=")[2]
     (tmp_path / "agent.py").write_text(PYTHON.replace('os.environ["SHOP_URL"]', f'"{url}"'), encoding="utf-8")
     program = f"{sys.executable} agent.py"
-    asked = ["explore", "--exec", program, "--route", route, "--tries", "timeout", "--wait-s", "4", "--save", "kept"]
+    asked = ["explore", "--exec", program, "--route", route, "--tries", "timeout", "--wait-s", "6", "--save", "kept"]
     assert main([*asked, "--proxy"]) == 1
     assert "POST /refunds" in capsys.readouterr().out
     (kept,) = (tmp_path / "kept").iterdir()

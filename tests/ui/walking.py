@@ -13,6 +13,7 @@ import pytest
 
 from chaoslab.base.clock import system
 from tests.reports.browser import CHROMIUM
+from tests.waiting import HUNG_S
 
 PATIENCE_S = 60.0
 """The threads that read logs have the lowest priority: on a busy machine they get a hundredth of it."""
@@ -121,5 +122,5 @@ def browser(folder: Path) -> Iterator[Browser]:
     finally:
         os.close(send)
         child.terminate()
-        child.wait(10)
+        child.wait(HUNG_S)
         os.close(hear)

@@ -11,6 +11,7 @@ import pytest
 from chaoslab.core.exchange import Call
 from chaoslab.core.limits import Limits
 from chaoslab.wire.control import CallRow, ControlDatabase, ManagerAnswer, OutageRow, RunRow, explain_database_error
+from tests.waiting import HUNG_S
 
 CALL = Call("weather", "current_weather", "p1.r1", 3, 2, "id3")
 
@@ -117,9 +118,9 @@ def test_many_threads_ask_at_once_and_each_gets_its_own_answer(tmp_path: Path) -
     for thread in (manager, *agents):
         thread.start()
     for thread in agents:
-        thread.join(10)
+        thread.join(HUNG_S)
     ended.set()
-    manager.join(10)
+    manager.join(HUNG_S)
     assert got == {n * 100 + request: n * 100 + request for n in range(1, 6) for request in range(20)}
 
 

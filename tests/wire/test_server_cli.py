@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.waiting import HUNG_S
 from tests.wire.wire_parts import dial, echo, embedded, read_exactly, real, upstream
 
 PORT = re.compile(r"127\.0\.0\.1:[0-9]{5}")
@@ -23,7 +24,9 @@ class Terminal:
         self.typescript: list[tuple[str, str, str, int]] = []
 
     def __call__(self, line: str) -> str:
-        done = subprocess.run([*self._command, *line.split()], capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(
+            [*self._command, *line.split()], capture_output=True, text=True, timeout=HUNG_S, check=False
+        )
         said, complained = (PORT.sub("127.0.0.1:port", text) for text in (done.stdout, done.stderr))
         self.typescript.append((PORT.sub("127.0.0.1:port", line), said, complained, done.returncode))
         return done.stdout

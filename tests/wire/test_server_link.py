@@ -192,7 +192,7 @@ def test_a_sender_is_stalled_by_what_a_toxic_holds_back(
     with upstream(pour) as address, lab_over(address) as lab:
         lab.add(kind, **attributes)  # type: ignore[arg-type]
         with dial(lab.listen):
-            assert stopped.wait(30)
+            assert stopped.wait(DEADLINE_S)
             assert poured[0] < most_mb * 1.1e6
 
 

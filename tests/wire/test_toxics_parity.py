@@ -23,7 +23,7 @@ from tests.wire.toxic_differences import DIFFERENCES
 from tests.wire.wire_parts import DEADLINE_S, black_hole, dial, echo, embedded, read_exactly, real_with, upstream
 
 DOCS = Path(__file__).parents[2] / "docs" / "toxiproxy.md"
-PATIENCE_S = 1.5  # after which an API that answers within milliseconds when well is taken for stuck
+PATIENCE_S = 1.5  # after which the API of the real server is taken for stuck; the embedded one is given more
 
 FLAWS: set[str] = set()  # the differences that have a test of their own below
 Test = TypeVar("Test", bound=Callable[..., None])
@@ -60,6 +60,7 @@ class Bench:
 
     client: httpx.Client
     listen: str
+    patience_s: float
 
     def add(self, kind: str, *, toxicity: float = 1.0, **attributes: int) -> None:
         body = {"name": kind, "type": kind, "toxicity": toxicity, "attributes": attributes}
@@ -68,7 +69,7 @@ class Bench:
     def answers(self, method: str = "GET", path: str = "/version", body: Any = None) -> bool:
         """True if the API does so within its patience."""
         try:
-            self.client.request(method, path, json=body, timeout=PATIENCE_S).raise_for_status()
+            self.client.request(method, path, json=body, timeout=self.patience_s).raise_for_status()
         except httpx.TransportError:
             return False
         return True
@@ -79,7 +80,8 @@ def bench(server: str, address: str, *flags: str, seed: int = 1) -> Iterator[Ben
     started = embedded(seed=seed) if server == "embedded" else real_with("-seed", str(seed), *flags)
     with started as url, httpx.Client(base_url=url, timeout=DEADLINE_S) as client:
         body = {"name": "p", "upstream": address, "listen": "127.0.0.1:0"}
-        yield Bench(client, client.post("/proxies", json=body).json()["listen"])
+        patience_s = DEADLINE_S if server == "embedded" else PATIENCE_S
+        yield Bench(client, client.post("/proxies", json=body).json()["listen"], patience_s)
 
 
 def pour(connection: socket.socket) -> None:
@@ -119,7 +121,7 @@ def test_a_delay_of_centuries_lets_everything_pass_on_the_real_server_only(serve
         it.add("latency", latency=latency)
         with dial(it.listen) as connection:
             connection.sendall(b"x")
-            assert passed(connection, PATIENCE_S / 3) == (server == "real")
+            assert passed(connection, DEADLINE_S if server == "real" else PATIENCE_S / 3) == (server == "real")
 
 
 def passed(connection: socket.socket, within_s: float) -> bool:
@@ -200,9 +202,14 @@ def test_a_black_hole_holds_up_the_other_connections_of_the_real_server_only(ser
 @both
 def test_jitter_makes_a_stream_of_the_real_server_later_than_its_latency(server: str) -> None:
     """100 ± 80 ms on bytes that come every 5 ms: the mean should be that of 100 ms, on a machine as busy as it is."""
-    with ThreadPoolExecutor(2) as both_at_once:
-        lag_s, plain_s = both_at_once.map(partial(lag_of_a_stream, server), (80, 0))
-    assert (lag_s - plain_s < 0.035) == (server == "embedded"), (lag_s, plain_s)
+
+    def is_later() -> bool:
+        with ThreadPoolExecutor(2) as both_at_once:
+            lag_s, plain_s = both_at_once.map(partial(lag_of_a_stream, server), (80, 0))
+        return lag_s - plain_s >= 0.035
+
+    # Tried again, since a pause of the machine may hit one of the two alone.
+    assert all(is_later() for _ in range(4)) == (server == "real")
 
 
 def lag_of_a_stream(server: str, jitter: int) -> float:

@@ -19,6 +19,7 @@ from chaoslab.wire.server import serve
 from chaoslab.wire.server.process import choose_loop_factory
 from chaoslab.wire.toxics import Toxic
 from tests import warm
+from tests.free_ports import free_port
 
 DEADLINE_S = 30.0
 END, RESET = Signal.END, Signal.RESET
@@ -150,12 +151,6 @@ def answers_by(port: int, deadline: float) -> None:
             threading.Event().wait(0.01)  # a process's start can only be polled
         else:
             return
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @contextlib.contextmanager

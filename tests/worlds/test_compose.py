@@ -29,7 +29,8 @@ from chaoslab.worlds import compose
 from chaoslab.worlds.compose import WorldError
 from chaoslab.worlds.stopping import OutageRunner
 from tests.event_parts import run_started
-from tests.seams.lab_parts import DEADLINE_S, eventually
+from tests.seams.lab_parts import eventually
+from tests.waiting import HUNG_S
 
 INFO, PLUGIN, UP, LOGS, WAIT, RUN_ONE = (
     "info",
@@ -141,7 +142,7 @@ def test_ctrl_c_ends_the_following_and_the_agent_is_then_stopped_and_reported(do
     )
     with (docker / "follow").open("w"):  # open once somebody reads
         os.killpg(begun.pid, signal.SIGINT)
-        words = begun.communicate(timeout=6 * DEADLINE_S)[0]  # a dozen programs are started one after the other
+        words = begun.communicate(timeout=HUNG_S)[0]
     follow = "compose logs --follow agent is interrupted"
     assert asked(docker) == [*BEFORE[door], UP, LOGS, follow, *AFTER, RUN_ONE, DOWN], words
     lost = door == "make" and "wait: No child processes" in words  # make may miss its child's end beside the signal

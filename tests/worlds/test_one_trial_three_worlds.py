@@ -18,6 +18,7 @@ from chaoslab.core.events import Budget, FaultScheduled, FaultWitnessed
 from chaoslab.record.history import History
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts
+from tests.waiting import HUNG_S
 
 LAB = Path(__file__).parent.parent.parent / "agent" / "prompts.json"
 QUIET = ("TOXIC_PROB=0", "ERROR_PROB=0")
@@ -54,7 +55,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path
             stack.callback(process.kill)
             started[name] = folder, stack.enter_context(process)
         for name, (_, process) in started.items():
-            said, _ = process.communicate(timeout=180)
+            said, _ = process.communicate(timeout=HUNG_S)
             assert process.returncode == 0, f"{name}: {said}"
         yield {name: folder for name, (folder, _) in started.items()}
 

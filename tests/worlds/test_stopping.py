@@ -14,6 +14,7 @@ import pytest
 
 from chaoslab.config.settings import Settings
 from chaoslab.core.events import CallFinished, Effect, FaultInjected, FaultWitnessed, ServiceResumed, ServiceStopped
+from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.wire.control import ControlDatabase
@@ -21,9 +22,11 @@ from chaoslab.worlds.stopping import OutageRunner
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts
 from tests.seams.lab_parts import NOW, eventually
+from tests.waiting import HUNG_S
 
 ASKED = ("What is 17 times 24?",) * 2 + ("What is the weather in Oslo?", "Tell Carla that the review is in room 204.")
 FAULTS = "service_down@calculator:1,service_paused@weather:1,crash_after_effect@messaging:1"
+THIRD = ("p1.r1", "calculator", 3)
 STOPPED = ("calculator", "weather", "messaging")
 """Real processes: a signal to a warm start's number would leave the process itself alone, or reach it later."""
 
@@ -33,19 +36,23 @@ def test_the_callers_of_a_stopped_process_meet_it_and_the_next_prompt_finds_it_b
     python = warm.python_but(tmp_path, *STOPPED)
     ended = subprocess.run(
         command("lab", *settings, prompts(tmp_path, ASKED), python=python),
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120, check=False,
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=HUNG_S, check=False,
     )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "Failures that nobody injected: none" in ended.stdout
     assert "invalid" not in ended.stdout
     history = History.read(tmp_path / "logs" / "latest")
-    stopped = [(record.trial, event.fault, event.how) for record, event in history.find_events(ServiceStopped)]
-    assert stopped == [
+    stops = [
+        (record.t, (record.trial, event.fault, event.how)) for record, event in history.find_events(ServiceStopped)
+    ]
+    # Once each: an attempt that comes when the service is back meets its fault again, as a chance of 1 says.
+    assert list(dict.fromkeys(stop for _, stop in stops)) == [
         ("p1.r1", "service_down", "killed"), ("p2.r1", "service_down", "killed"), ("p3.r1", "service_paused", "paused"),
         ("p4.r1", "crash_after_effect", "killed"),
     ]  # fmt: skip
     back = [event.target for _, event in history.find_events(ServiceResumed)]
-    assert back == ["calculator", "calculator", "weather", "messaging"]
+    assert list(dict.fromkeys(back)) == ["calculator", "weather", "messaging"]
+    assert len(back) == len(stops)
     met = {(r.trial, e.target, e.request, e.attempt): e.evidence for r, e in history.find_events(FaultWitnessed)}
     for trial in ("p1.r1", "p2.r1"):  # so the second one found it back
         assert met[trial, "calculator", 1, 1] == "connection closed without an answer, nothing was done"
@@ -56,7 +63,9 @@ def test_the_callers_of_a_stopped_process_meet_it_and_the_next_prompt_finds_it_b
     assert len(met) == len(list(history.find_events(FaultInjected)))
     calls = {(r.trial, e.target, e.request, e.attempt): e for r, e in history.find_events(CallFinished)}
     assert all(name in met for name, call in calls.items() if not call.ok)
-    assert met["p1.r1", "calculator", 1, 3] == "connection refused"  # around the proxy
+    (third_s,) = (r.t for r, e in history.find_events(CallFinished) if (r.trial, e.target, e.attempt) == THIRD)
+    if third_s < stops[0][0] + ServiceDown.down_s:  # on a busy machine the process may be back
+        assert met["p1.r1", "calculator", 1, 3] == "connection refused"  # around the proxy
     again = chaoslab(tmp_path, "replay", "latest")
     assert (again.returncode, again.stdout) == (2, "")
     assert "a fault stopped a tool's process, and the virtual world has none" in again.stderr
@@ -95,7 +104,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_paused_process_goes_on_and_ends_when_its_supervisor_is_killed(tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", PAUSE, str(tmp_path), PART], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", PAUSE, str(tmp_path), PART], capture_output=True, text=True, check=False, timeout=HUNG_S
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGKILL, "T\n", "")
     eventually((tmp_path / "ended").exists)

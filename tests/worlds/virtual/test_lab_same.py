@@ -18,6 +18,7 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcessExecutor
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from tests.cli_parts import environment
+from tests.waiting import HUNG_S
 from tests.worlds.virtual import lab_runs
 from tests.worlds.virtual.patch_parts import in_place
 
@@ -110,7 +111,7 @@ def test_in_a_process_that_hashes_otherwise(expected: dict[str, bytes], tmp_path
     paths = os.pathsep.join(sys.path)
     subprocess.run(
         [sys.executable, lab_runs.__file__, str(tmp_path), *given],
-        env={**environment(), "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}, check=True, timeout=120,
+        env={**environment(), "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}, check=True, timeout=HUNG_S,
     )  # fmt: skip
     (run,) = (path for path in tmp_path.iterdir() if not path.is_symlink())
     same(lab_runs.files(run), expected)
