@@ -933,7 +933,7 @@ def test_the_status_of_a_killed_campaign_tells_if_its_gateway_is_there_and_makes
         os.utime(tmp_path / "c" / "shop" / "lease.1", (0, 0))
         eventually(lambda: there.status() == 200)
         assert there.told() == [f"{standing}without faults, {until}", gone]
-        os.killpg(step.group or 0, signal.SIGTERM)
+        os.killpg(step.group or 0, signal.SIGKILL)  # at SIGTERM it would linger
         eventually(lambda: not is_running(step.group or 0))
         assert there.told() == [gone]
         told = subprocess.run(there.command("stop"), capture_output=True, text=True, check=True).stdout
