@@ -28,7 +28,7 @@ from chaoslab.execution.options import RunArguments, accept_fields_as_arguments,
 from chaoslab.execution.trial import NoBaseline, Trial
 from chaoslab.search import causes, shrinking, strategies
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
-from chaoslab.search.map import GOES_ON, Map, group_alike_failures
+from chaoslab.search.map import GOES_ON, INTERRUPTED, Map, group_alike_failures
 from chaoslab.search.roots import (
     describe_harm,
     group_by_root,
@@ -390,6 +390,7 @@ class _Explorer:
         """Tries these. Raises _Ended: the budget is spent."""
         failed: list[TriedVariation] = []
         self._phase = name
+        ended = None
         try:
             for tried in self._run_variations([*variations], name):
                 self.known.add_trial(tried)
@@ -397,9 +398,12 @@ class _Explorer:
                 self._failure_kinds.update([tried.kind] if tried.failed else [])
                 self.save_map()
                 self.report_progress()
-        finally:  # what a batch found is told from noise whatever ended it
-            for tried in failed:
-                self._confirm_failure(tried)
+        except _Ended as error:  # what was found is told from noise all the same, but not after Ctrl-C
+            ended = error
+        for tried in failed:
+            self._confirm_failure(tried)
+        if ended is not None:
+            raise ended
 
     def _retry_survived_on_other_chance(self) -> None:
         """Tries faults that were survived alone on other chance too, if the agent draws: up to `PATHS_MAX` at each
@@ -523,6 +527,11 @@ class _Explorer:
         with suppress(ModuleNotFoundError, OSError):  # Jinja, which only pages need; a page that fails ends nothing
             (exploration or self.make_exploration([], GOES_ON)).save(folder / MAP)
 
+    @property
+    def remaining(self) -> int:
+        """The known trials that the budget allows and that were not tried."""
+        return max(0, min(self.possible, self._asked.trials) - len(self.known.tried))
+
     def report_progress(self, phase: str = "") -> None:
         """Tells the progress to whoever asked for it. `phase`: what begins, if something does."""
         self._phase = phase or self._phase
@@ -530,8 +539,7 @@ class _Explorer:
             return
         tried_count = len(self.known.tried)
         took_s = system.monotonic() - self._began_s
-        remaining = min(self.possible, self._asked.trials) - tried_count
-        left_s = took_s / (tried_count + self._again) * remaining if tried_count and remaining > 0 else None
+        left_s = took_s / (tried_count + self._again) * self.remaining if tried_count and self.remaining else None
         if left_s is not None and self._asked.seconds is not None:
             left_s = min(left_s, max(self._asked.seconds - took_s, 0.0))
         folder = self._journal.folder if self._journal is not None else None
@@ -554,36 +562,43 @@ def run_exploration(
         # Ready for all trials: to look for the functions again takes as long as a trial.
         stack.enter_context(trials.keep_work_open())
         explorer = _Explorer(trials, arguments, journal)
-        ended = ""
         try:
-            explorer.run_all_strategies()
-        except _Ended as error:
-            ended = str(error)
+            exploration = _explore_and_shrink(explorer, arguments)
+            exploration.commands = {entry.cause: command(entry) for entry in exploration.failures}
+            explorer.save_map(exploration)
         except KeyboardInterrupt:
-            explorer.save_map(explorer.make_exploration([], GOES_ON))
+            ended = f"{INTERRUPTED}, {explorer.remaining} of the known trials left"
+            explorer.save_map(explorer.make_exploration([], ended))
             raise
-        tried_so_far = explorer.known
-        explorer.report_progress("confirming the failures")
-        groups = group_by_root(group_alike_failures(list(tried_so_far.tried.values())))
-        groups = [confirmed for group in groups if (confirmed := explorer.confirm_failure_group(group))]
-        unnoticeable = [entry for group in groups if is_unnoticeable_to_agent(group[0], arguments) for entry in group]
-        noticeable = [group for group in groups if not is_unnoticeable_to_agent(group[0], arguments)]
-        shrunk = merge_by_root_cause(
-            _shrink_failure_group(explorer, group, f"shrinking failure {n} of {len(noticeable)}")
-            for n, group in enumerate(noticeable, 1)
-        )
-        reruns = trials.run_variations(
-            [entry.tried.variation for entry in shrunk], numbers=[entry.tried.chance for entry in shrunk]
-        )
-        failures = []
-        for entry, (_, trial) in zip(shrunk, reruns, strict=True):  # their stories, which were not kept
-            shown_result = trials.assess_trial(entry.tried.variation, trial, BY)
-            failures.append(replace(entry.make_found_failure(trial), shown_fails=is_alike(shown_result, entry.tried)))
-        exploration = explorer.make_exploration(failures, ended)
-        exploration.unnoticeable = unnoticeable
-        exploration.commands = {entry.cause: command(entry) for entry in exploration.failures}
-        explorer.save_map(exploration)
         return exploration
+
+
+def _explore_and_shrink(explorer: _Explorer, arguments: ExploreArguments) -> Exploration:
+    """Goes through all strategies as far as the budget goes, and shrinks what fails."""
+    trials, ended = explorer.trials, ""
+    try:
+        explorer.run_all_strategies()
+    except _Ended as error:
+        ended = str(error)
+    explorer.report_progress("confirming the failures")
+    groups = group_by_root(group_alike_failures(list(explorer.known.tried.values())))
+    groups = [confirmed for group in groups if (confirmed := explorer.confirm_failure_group(group))]
+    unnoticeable = [entry for group in groups if is_unnoticeable_to_agent(group[0], arguments) for entry in group]
+    noticeable = [group for group in groups if not is_unnoticeable_to_agent(group[0], arguments)]
+    shrunk = merge_by_root_cause(
+        _shrink_failure_group(explorer, group, f"shrinking failure {n} of {len(noticeable)}")
+        for n, group in enumerate(noticeable, 1)
+    )
+    reruns = trials.run_variations(
+        [entry.tried.variation for entry in shrunk], numbers=[entry.tried.chance for entry in shrunk]
+    )
+    failures = []
+    for entry, (_, trial) in zip(shrunk, reruns, strict=True):  # their stories, which were not kept
+        shown_result = trials.assess_trial(entry.tried.variation, trial, BY)
+        failures.append(replace(entry.make_found_failure(trial), shown_fails=is_alike(shown_result, entry.tried)))
+    exploration = explorer.make_exploration(failures, ended)
+    exploration.unnoticeable = unnoticeable
+    return exploration
 
 
 class Shrunk(NamedTuple):
