@@ -40,6 +40,7 @@ from chaoslab.scenarios.load import ScenarioErrors
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests import warm
 from tests.cli_parts import Typed
+from tests.event_parts import run_started
 from tests.gateway.parts import process_of, shop
 from tests.seams.lab_parts import embedded, eventually
 from tests.wire.wire_parts import free_port
@@ -692,6 +693,18 @@ def test_a_gauge_takes_rates_over_a_time_and_only_of_enough_calls(tmp_path: Path
     assert gauge.compute_measure("error_rate") == gauge.compute_measure("error_rate", 60.0) == 0.45
     assert gauge.compute_measure("latency_s") == pytest.approx(0.1)
     assert (gauge.call_count, gauge.failed_call_count) == (20, 9)
+    gauge.close()
+
+
+def test_calls_in_virtual_time_are_no_traffic(tmp_path: Path) -> None:
+    gauge = CampaignMeasures(tmp_path)
+    for world, ok in (("virtual", False), ("local", True)):
+        log = Log(tmp_path)
+        log.write(run_started(world=world, now=format_iso(NOW)))
+        log.calls(20, ok=ok)
+    gauge.read_new_records()
+    assert (gauge.call_count, gauge.failed_call_count) == (40, 20)
+    assert gauge.compute_measure("error_rate") == 0.0
     gauge.close()
 
 
