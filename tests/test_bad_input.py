@@ -485,14 +485,13 @@ CASES = [
     # --- commands ---
     Case(
         "chaoslab shw",
-        "chaoslab: argument COMMAND: invalid choice: 'shw' (choose from …summary…); did you mean show; see chaoslab "
-        "--help",
+        "chaoslab: no command is called 'shw': did you mean 'show'? (chaoslab --all lists them)",
         apart=True,
     ),
     Case(
         "chaoslab label",
-        "chaoslab: argument COMMAND: invalid choice: 'label' (choose from …summary…); words decide nothing any more: "
-        "state says, facts, effects or judge; see chaoslab --help",
+        "chaoslab: no command is called 'label': words decide nothing any more: state says, facts, effects or judge "
+        "(chaoslab --all lists them)",
     ),
     Case("chaoslab", "chaoslab: the following arguments are required: COMMAND; see chaoslab --help"),
     Case(

@@ -24,7 +24,7 @@ from chaoslab.campaigns._child import Process, build_unit_command
 from chaoslab.campaigns._gauge import CampaignMeasures
 from chaoslab.campaigns._probes import find_gateway_url
 from chaoslab.campaigns.bounds import Bound, StopBound, parse_number
-from chaoslab.campaigns.journal import Journal, JournalContents, read_journal
+from chaoslab.campaigns.journal import DoneUnit, Journal, JournalContents, read_journal
 from chaoslab.campaigns.load import Campaign, RoundUnit, find_round_start, load_campaign
 from chaoslab.campaigns.presence import Presence
 from chaoslab.campaigns.report import render_report_text
@@ -40,6 +40,7 @@ from chaoslab.scenarios.load import ScenarioErrors
 from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 from tests import warm
 from tests.cli_parts import Typed
+from tests.event_parts import run_started
 from tests.free_ports import free_port
 from tests.gateway.parts import process_of, shop
 from tests.seams.lab_parts import embedded, eventually
@@ -696,6 +697,35 @@ def test_a_gauge_takes_rates_over_a_time_and_only_of_enough_calls(tmp_path: Path
     gauge.close()
 
 
+def test_the_table_of_a_status_is_as_wide_as_a_terminal_and_cuts_a_command_at_a_word() -> None:
+    command = 'chaoslab gateway --route crm=http://127.0.0.1:9000 --fault {"fault": "latency", "target": '
+    figures = {"well": 31, "failed": 19, "calls": 100, "failed_calls": 31, "faults": 30}
+    why = "stop condition error_rate > 0.2 over 60 s: it is 0.31"
+    units = [
+        DoneUnit(1, 1, "refund.chaos", state="failed", why="exit code 1", figures=figures),
+        DoneUnit(1, 2, command, state="breached", why=why, figures=figures),
+        DoneUnit(1, 3, "x" * 80, state="held"),
+    ]
+    lines = report(JournalContents(instance=1, done=units, ended="breached", why=why)).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "refund.chaos, round 1: exit code 1" in lines
+    assert sum(why in line for line in lines) == 1
+    names = " ".join(line.split("  ")[0].strip() or line.strip() for line in lines if "--" in line or "gateway" in line)
+    assert names == "chaoslab gateway --route …"
+
+
+def test_calls_in_virtual_time_are_no_traffic(tmp_path: Path) -> None:
+    gauge = CampaignMeasures(tmp_path)
+    for world, ok in (("virtual", False), ("local", True)):
+        log = Log(tmp_path)
+        log.write(run_started(world=world, now=format_iso(NOW)))
+        log.calls(20, ok=ok)
+    gauge.read_new_records()
+    assert (gauge.call_count, gauge.failed_call_count) == (40, 20)
+    assert gauge.compute_measure("error_rate") == 0.0
+    gauge.close()
+
+
 def test_a_scenario_is_run_with_its_level_and_its_trials(tmp_path: Path) -> None:
     (unit,) = made(tmp_path, steps=[{"scenario": "refund.chaos.yml", "levels": [0.5]}]).units
     words = build_unit_command(unit, logs=tmp_path, trials=7)
@@ -786,7 +816,7 @@ class Traffic:
     def told(self) -> list[str]:
         """The lines of `campaign status` above its table."""
         told = subprocess.run(self.command("status"), capture_output=True, text=True, check=False).stdout
-        return told[: told.index("round  ")].splitlines()
+        return told[: told.index("step  ")].splitlines()
 
     def status(self) -> int:
         """The status of a call; 0 if the gateway is not there."""

@@ -124,6 +124,14 @@ def test_nothing_begins_without_the_extras_and_what_only_reads_needs_none(tmp_pa
         assert (done.returncode, done.stderr) == (0, ""), typed
 
 
+@pytest.mark.usefixtures("here")
+def test_a_report_of_no_run_is_refused_before_an_extra_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, typed: Typed
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert typed.refused("report", "nosuch").startswith("no run is called 'nosuch'")
+
+
 def test_a_run_that_cannot_be_replayed_is_refused_before_an_extra_is_asked_for(
     here: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:

@@ -189,20 +189,22 @@ class Parser(argparse.ArgumentParser):
     """argparse without the usage text, which would bury the mistake; `--help` still has it."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}{_suggest_choice(message)}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {_describe_mistake(message, self.prog)}\n")
 
 
-def _suggest_choice(message: str) -> str:
-    """The nearest of the words to choose from, if a message of argparse's lists them."""
+def _describe_mistake(message: str, program: str) -> str:
+    """A message of argparse's with the nearest of the words to choose from, if it lists them. The commands are too many
+    for one."""
     import re
 
     from chaoslab.base.former import COMMANDS
 
-    match = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-    if match and message.startswith("argument COMMAND:") and match[1] in COMMANDS:
-        return f"; {COMMANDS[match[1]]}"
+    match = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message, re.DOTALL)
     near = parsers.find_closest(match[1], re.findall(r"[\w-]+", match[2])) if match else ""
-    return f"; did you mean {near}" if near else ""
+    if match and message.startswith("argument COMMAND:"):
+        hint = COMMANDS.get(match[1]) or (f"did you mean '{near}'?" if near else "")
+        return f"no command is called '{match[1][:60]}'{f': {hint}' if hint else ''} (chaoslab --all lists them)"
+    return f"{message}{f'; did you mean {near}' if near else ''}; see {program} --help"
 
 
 def fill_defaults(options: argparse.Namespace, defaults: Mapping[str, object]) -> list[str]:

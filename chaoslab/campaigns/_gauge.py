@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from chaoslab.analysis.verdict.judge import judge_all_trials
 from chaoslab.analysis.verdict.standing import StandingCount, Standings
-from chaoslab.core.events import CallFinished, FaultWitnessed, Usage
+from chaoslab.core.events import CallFinished, FaultWitnessed, RunStarted, Usage
 from chaoslab.record.follow import Follower
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.rulings import Rulings
+from chaoslab.record.steering import REAL
 
 if TYPE_CHECKING:
     from chaoslab.campaigns._spec import ObjectiveSpec
@@ -33,6 +34,9 @@ class CampaignMeasures:
         self._follows: dict[Path, Follower] = {}
         self._calls: deque[tuple[float, bool, bool, float]] = deque()
         self._sums: list[float] = [0, 0, 0, 0.0]
+        self._without_traffic: set[Path] = set()
+        self.call_count = self.failed_call_count = 0
+        """The calls of all runs, also of those without traffic."""
         self._base_s = self._now_s = 0.0
         self.cost = 0.0
         self.faults = 0
@@ -51,7 +55,7 @@ class CampaignMeasures:
             follower = self._follows[folder]
             with suppress(OSError):  # a run that somebody deletes meanwhile tells no more
                 for record in follower.read_new_records():
-                    self.add_record(record)
+                    self._add_record(record, folder)
                 rulings = Rulings.read(folder)
                 if rulings is not None:
                     self._counts[folder] = _count_ruled_trials(rulings)
@@ -61,11 +65,17 @@ class CampaignMeasures:
                     follower.close()
                     self._old.add(folder)
 
-    def add_record(self, record: Record) -> None:
+    def _add_record(self, record: Record, folder: Path) -> None:
         """Takes one event of a run."""
         event = record.event
         self._now_s = max(self._now_s, self._base_s + record.t)
         if isinstance(event, CallFinished):
+            self.call_count += 1
+            self.failed_call_count += not event.ok
+        # Outside of real time no call reaches anybody. Some runs do not tell their world.
+        if isinstance(event, RunStarted) and event.world and event.world not in REAL:
+            self._without_traffic.add(folder)
+        elif isinstance(event, CallFinished) and folder not in self._without_traffic:
             late = self._slo is not None and event.duration_s > self._slo.within
             figures = (self._base_s + record.t, not event.ok, not event.ok or late, event.duration_s)
             for n, figure in enumerate((1, *figures[1:])):
@@ -93,14 +103,6 @@ class CampaignMeasures:
     def harmed_trial_count(self) -> int:
         """The trials with harm, also those that their scenario accepts."""
         return sum(harmed for _, harmed in self._counts.values())
-
-    @property
-    def call_count(self) -> int:
-        return int(self._sums[0])
-
-    @property
-    def failed_call_count(self) -> int:
-        return int(self._sums[1])
 
     def compute_measure(self, measure: str, over_s: float | None = None) -> float | None:
         """The value of a measure; None if there is too little for a rate."""

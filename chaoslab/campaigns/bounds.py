@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from chaoslab.base import parsers
 
 MEASURES: Mapping[str, str] = {
-    "error_rate": "share of calls that failed, 0 to 1",
-    "slo_burn": "share of calls beyond `slo`, by the share that it allows: 1 uses up the allowance exactly",
-    "latency_s": "mean duration of calls in seconds",
+    "error_rate": "share of calls that failed, 0 to 1; calls in virtual time are no traffic and do not count",
+    "slo_burn": "share of the same calls beyond `slo`, by the share that it allows: 1 uses up the allowance exactly",
+    "latency_s": "mean duration of the same calls in seconds",
     "harm": "trials that ended in harm",
     "failed": "trials that failed their scenario",
     "faults": "faults that were met",

@@ -1,5 +1,6 @@
 """The report over all of a campaign: what could not be undone, its end, and the trend of each step over the rounds."""
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,21 +34,30 @@ def _render_report_lines(story: JournalContents, name: str, presence: Presence, 
         yield f"  {note}"
     rows = [
         [
+            _shorten_name(entry.name),
             str(entry.round),
-            to_one_line(entry.name, NAME),
             entry.state or ("cut off" if killed else "under way"),
             *_render_unit_figures(entry),
-            entry.why[:60],
         ]
         for entry in story.current_start_units
     ]
     if rows:
-        yield from render_table(["round", "step", "end", "passed", "open", "harm", "failed calls", "faults", ""], rows)
+        yield from render_table(["step", "round", "end", "passed", "open", "harm", "failed calls", "faults"], rows)
+    for ended_unit in story.current_start_units:  # no column has room for a sentence
+        if ended_unit.why and ended_unit.why != why:
+            yield f"{_shorten_name(ended_unit.name)}, round {ended_unit.round}: {ended_unit.why}"
     for step in dict.fromkeys(entry.name for entry in story.done):
         passed = [_count_passed_and_judged(entry) for entry in story.done if entry.name == step]
         shares = [well / judged for well, judged in passed if judged]
         if len(shares) > 1:  # told without an interval: trials of one prompt, and calls of one trial, go together
             yield f"trend of {step}: {' → '.join(f'{entry:.0%}' for entry in shares[-SHOWN:])} of the trials passed"
+
+
+def _shorten_name(name: str) -> str:
+    """A step's name for the table; that of a long command ends at a word, as its options may hold JSON."""
+    line = to_one_line(name, 80)
+    shortened = textwrap.shorten(line, NAME, placeholder=" …")
+    return to_one_line(line, NAME) if shortened == "…" else shortened
 
 
 def _count_passed_and_judged(unit: DoneUnit) -> tuple[int, int]:

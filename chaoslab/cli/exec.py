@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=ROUTE",
-        help="set this variable to the route's address, as in CRM_URL=crm",
+        help="put a route's address into this variable too, as in SHOP=crm; CRM_URL has that of crm by itself",
     )
     parser.add_argument(
         "--deadline",

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _require_valid_options(options: argparse.Namespace, names: Sequence[str]) -> None:
-    """Raises LookupError if the options contradict each other, or one of several runs is not there."""
+    """Raises LookupError if the options contradict each other, or a run that was named is not there."""
     from chaoslab.reports.places import find_run_folder
 
     if options.open and (options.format or HTML) != HTML:
@@ -61,7 +61,7 @@ def _require_valid_options(options: argparse.Namespace, names: Sequence[str]) ->
         raise LookupError("--open needs a file, and --out - writes none: leave one out")
     if options.out and not options.format:
         raise LookupError("--out needs --format, which says what to write: html, json or markdown")
-    for name in names if len(names) > 1 else ():  # before the first is written
+    for name in options.runs:  # before the first is written, or an extra is asked for
         find_run_folder(name)
     if options.out == STDOUT and len(names) > 1:
         raise LookupError(f"--out - prints one file, and there are {len(names)} runs: name a folder")

@@ -28,7 +28,7 @@ from chaoslab.execution.options import RunArguments, accept_fields_as_arguments,
 from chaoslab.execution.trial import NoBaseline, Trial
 from chaoslab.search import causes, shrinking, strategies
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
-from chaoslab.search.map import GOES_ON, Map, group_alike_failures
+from chaoslab.search.map import GOES_ON, INTERRUPTED, Map, group_alike_failures
 from chaoslab.search.roots import (
     describe_harm,
     group_by_root,
@@ -394,6 +394,7 @@ class _Explorer:
         """Tries these. Raises _Ended: the budget is spent."""
         failed: list[TriedVariation] = []
         self._phase = name
+        ended = None
         try:
             for tried in self._run_variations([*variations], name):
                 self.known.add_trial(tried)
@@ -401,9 +402,12 @@ class _Explorer:
                 self._failure_kinds.update([tried.kind] if tried.failed else [])
                 self.save_map()
                 self.report_progress()
-        finally:  # what a batch found is told from noise whatever ended it
-            for tried in failed:
-                self._confirm_failure(tried)
+        except _Ended as error:  # what was found is told from noise all the same, but not after Ctrl-C
+            ended = error
+        for tried in failed:
+            self._confirm_failure(tried)
+        if ended is not None:
+            raise ended
 
     def _retry_survived_on_other_chance(self) -> None:
         """Tries faults that were survived alone on other chance too, if the agent draws: up to `PATHS_MAX` at each
@@ -539,6 +543,11 @@ class _Explorer:
         with suppress(ModuleNotFoundError, OSError):  # Jinja, which only pages need; a page that fails ends nothing
             (exploration or self.make_exploration([], GOES_ON)).save(folder / MAP)
 
+    @property
+    def remaining(self) -> int:
+        """The known trials that the budget allows and that were not tried."""
+        return max(0, min(self.possible, self._asked.trials) - len(self.known.tried))
+
     def report_progress(self, phase: str = "") -> None:
         """Tells the progress to whoever asked for it. `phase`: what begins, if something does."""
         self._phase = phase or self._phase
@@ -546,8 +555,7 @@ class _Explorer:
             return
         tried_count = len(self.known.tried)
         took_s = system.monotonic() - self._began_s
-        remaining = min(self.possible, self._asked.trials) - tried_count
-        left_s = took_s / (tried_count + self._again) * remaining if tried_count and remaining > 0 else None
+        left_s = took_s / (tried_count + self._again) * self.remaining if tried_count and self.remaining else None
         if left_s is not None and self._asked.seconds is not None:
             left_s = min(left_s, max(self._asked.seconds - took_s, 0.0))
         folder = self._journal.folder if self._journal is not None else None
@@ -570,24 +578,32 @@ def run_exploration(
         # Ready for all trials: to look for the functions again takes as long as a trial.
         stack.enter_context(trials.keep_work_open())
         explorer = _Explorer(trials, arguments, journal)
-        ended = ""
         try:
-            explorer.run_all_strategies()
-        except _Ended as error:
-            ended = str(error)
+            exploration = _explore_and_shrink(explorer, arguments)
+            exploration.commands = {entry.cause: command(entry) for entry in exploration.failures}
+            explorer.save_map(exploration)
         except KeyboardInterrupt:
-            explorer.save_map(explorer.make_exploration([], GOES_ON))
+            ended = f"{INTERRUPTED}, {explorer.remaining} of the known trials left"
+            explorer.save_map(explorer.make_exploration([], ended))
             raise
-        failures, unnoticeable = _confirm_and_show_failures(explorer, arguments)
-        if not explorer.confirmation.noisy and not all(failure.shown_fails for failure in failures):
-            # An equal trial ended otherwise: one more trial was not enough to tell these from noise.
-            explorer.confirmation.noisy = True
-            failures, unnoticeable = _confirm_and_show_failures(explorer, arguments)
-        exploration = explorer.make_exploration(failures, ended)
-        exploration.unnoticeable, exploration.is_noisy = unnoticeable, explorer.confirmation.noisy
-        exploration.commands = {entry.cause: command(entry) for entry in exploration.failures}
-        explorer.save_map(exploration)
         return exploration
+
+
+def _explore_and_shrink(explorer: _Explorer, arguments: ExploreArguments) -> Exploration:
+    """Goes through all strategies as far as the budget goes, and shrinks what fails."""
+    ended = ""
+    try:
+        explorer.run_all_strategies()
+    except _Ended as error:
+        ended = str(error)
+    failures, unnoticeable = _confirm_and_show_failures(explorer, arguments)
+    if not explorer.confirmation.noisy and not all(failure.shown_fails for failure in failures):
+        # An equal trial ended otherwise: one more trial was not enough to tell these from noise.
+        explorer.confirmation.noisy = True
+        failures, unnoticeable = _confirm_and_show_failures(explorer, arguments)
+    exploration = explorer.make_exploration(failures, ended)
+    exploration.unnoticeable, exploration.is_noisy = unnoticeable, explorer.confirmation.noisy
+    return exploration
 
 
 def _confirm_and_show_failures(

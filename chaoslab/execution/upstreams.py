@@ -13,7 +13,7 @@ from chaoslab.config.settings import copy_environment
 from chaoslab.core.fault import get_trait, load_fault
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.model import formats
-from chaoslab.seams.gateway.routes import GatewayRoute
+from chaoslab.seams.gateway.routes import GatewayRoute, is_host_name
 from chaoslab.seams.gateway.shared import Gateway
 from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.refusals import is_refusing_injection
@@ -121,6 +121,12 @@ def open_gateway(
             ).accept_connections
         stack.enter_context(run_gateway(shared, listeners, serve_proxy))
         yield shared.address, shared
+
+
+def make_address_variables(routes: Iterable[str], url: Callable[[str], str]) -> dict[str, str]:
+    """The variables with the routes' addresses: CRM_URL for "crm". `url`: the address of a route. None is made for a
+    host, which is asked at its own address."""
+    return {f"{name.upper().replace('-', '_')}_URL": url(name) for name in routes if not is_host_name(name)}
 
 
 def make_provider_variables(routes: Mapping[str, GatewayRoute], url: Callable[[str], str]) -> dict[str, str]:

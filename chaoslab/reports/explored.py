@@ -11,7 +11,7 @@ from typing import Any
 from chaoslab.reports.page import format_count
 from chaoslab.reports.text import escape_and_shorten, make_one_line
 from chaoslab.search import causes, roots
-from chaoslab.search.map import GOES_ON, Map, MapRow
+from chaoslab.search.map import GOES_ON, INTERRUPTED, Map, MapRow
 from chaoslab.search.roots import RANK
 from chaoslab.search.variation import TriedVariation
 
@@ -200,5 +200,6 @@ def _render_page(exploration: Any) -> str:
         orders=_describe_coverage_by_fault_count(map_),
         more=[*map(str, exploration.by_itself), *(f"perhaps by chance: {item}" for item in exploration.unconfirmed)],
         goes_on=exploration.ended == GOES_ON,
+        is_interrupted=exploration.ended.startswith(INTERRUPTED),
         untried=[vars(item) for item in map_.untried],
     )

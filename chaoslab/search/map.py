@@ -25,6 +25,8 @@ from chaoslab.search.variation import (
 
 GOES_ON = "it goes on"
 """In place of the reason that it ended, of an exploration that is under way."""
+INTERRUPTED = "interrupted"
+"""The beginning of the reason, after Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class Map:
         for row, probe, tried in self.cells:
             if tried is None:
                 reason = self.ended or "it was not reached"
-                untried.append(Untried(str(row), probe.label, reason, "a larger budget tries it" if self.ended else ""))
+                untried.append(Untried(str(row), probe.label, reason, self._way_on))
             elif tried.is_inconclusive:
                 # Of an answer alone: a trial that is unknown for another reason stays so whatever is stated.
                 then = "facts=, says= or judge= would decide it" if UNDECIDED in tried.why else ""
@@ -146,6 +148,12 @@ class Map:
         for target, reasons in self.others.items():
             untried += [Untried(target, fault, f"not applicable: {reason}") for fault, reason in reasons.items()]
         return untried
+
+    @property
+    def _way_on(self) -> str:
+        if self.ended.startswith(INTERRUPTED):
+            return "--resume tries it"
+        return "a larger budget tries it" if self.ended else ""
 
     @property
     def _unprobed_attempts(self) -> Iterator[Untried]:
@@ -162,7 +170,7 @@ class Map:
                         after, "every fault", f"it is made behind {tried.outcome}", "mend that, and explore again"
                     )
                 elif self.ended:
-                    yield Untried(after, "every fault", self.ended, "a larger budget tries it")
+                    yield Untried(after, "every fault", self.ended, self._way_on)
                 elif any(map(is_lasting_injection, tried.variation.injections)):
                     yield Untried(after, "every other fault", "only a fault that lasts brings it up")
                 else:

@@ -23,7 +23,7 @@ from chaoslab.config.settings import copy_environment
 from chaoslab.core import events
 from chaoslab.core.exchange import Call, UserActs
 from chaoslab.core.plan import Plan
-from chaoslab.execution.upstreams import make_no_proxy_variables, make_provider_variables
+from chaoslab.execution.upstreams import make_address_variables, make_no_proxy_variables, make_provider_variables
 from chaoslab.execution.workspace import VARIABLE, open_workspace
 from chaoslab.reports.gate import BY_ITSELF, Gate
 from chaoslab.reports.places import read_history
@@ -232,6 +232,7 @@ def _make_environment(
     """The variables of a command whose requests go through the gateway."""
     return {
         **environment, **make_no_proxy_variables(environment),
+        **make_address_variables(routes, running.make_route_url),
         **make_provider_variables(routes, running.make_route_url), **running.told,
         sessions.VARIABLE: running.book.run.name, sessions.LOGS: str(running.book.run.folder.parent.absolute()),
         **{name: running.make_route_url(route) for name, route in address_variables.items()},

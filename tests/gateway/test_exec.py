@@ -64,7 +64,7 @@ LOST = json.dumps({"fault": "lost_reply", "target": "crm", "calls": [1]})
 
 
 def exec_(tmp_path: Path, crm: str, command: Sequence[str], *options: str) -> int:
-    given = ["--logs", str(tmp_path), "--route", crm, "--env", "CRM_URL=crm", *options, "--", *command]
+    given = ["--logs", str(tmp_path), "--route", crm, *options, "--", *command]
     return main(["exec", *given])
 
 
@@ -88,6 +88,19 @@ def test_a_lost_reply_is_met_and_the_second_refund_is_harm(crm: str, tmp_path: P
     assert exec_(tmp_path, crm, patient) == 4, "nothing was judged"
     said = "chaoslab: unknown – nothing was stated about a right answer: --effects and --fact state it ("
     assert capfd.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize("options", [[], ["--env", "SHOP=crm"], ["--env", "CRM_URL=model"]])
+def test_a_command_finds_the_address_of_each_route_in_a_variable_of_its_name_and_in_others_that_it_is_given(
+    crm: str, options: list[str], tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRM_URL", "http://127.0.0.1:9")
+    shows = 'import os; print(*map(os.environ.get, ("CRM_URL", "SHOP", "MODEL_URL", "MAIL_BOX_URL")))'
+    routes = [word for name in ("model", "mail-box") for word in ("--route", crm.replace("crm=", f"{name}="))]
+    exec_(tmp_path, crm, [sys.executable, "-c", shows], *routes, *options)
+    routes_found = [address.rpartition("/")[2] for address in capfd.readouterr().out.split()]
+    crm_route, shop = "model" if "CRM_URL=model" in options else "crm", "crm" if "SHOP=crm" in options else "None"
+    assert routes_found == [crm_route, shop, "model", "mail-box"]
 
 
 MCP_SERVER = """

@@ -35,7 +35,7 @@ def test_a_command_about_which_nothing_is_stated(
     headers: dict[str, str], code: int | None, said: str, crm: str, tmp_path: Path, capfd: Any
 ) -> None:
     """`--fault lost_reply:shop` passes the read and takes the reply to the first call that changes something."""
-    options = ["--logs", str(tmp_path), "--route", crm.replace("crm=", "shop="), "--env", "SHOP_URL=shop"]
+    options = ["--logs", str(tmp_path), "--route", crm.replace("crm=", "shop=")]
     command = [sys.executable, "-c", ORDERS, json.dumps(headers)]
     ended = main(["exec", *options, "--fault", "lost_reply:shop", "--", *command])
     assert capfd.readouterr().err.startswith(said)

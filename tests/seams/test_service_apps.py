@@ -274,6 +274,8 @@ async def breaking_asgi(scope: Any, receive: Callable[[], Any], send: Callable[[
         raise ValueError("the first failed")
     more = scope["path"] == "/rest"
     await send({"type": "http.response.start", "status": 200, "headers": []})
+    if scope["path"] == "/head":
+        raise ValueError("the head failed")
     await send({"type": "http.response.body", "body": b"20", "more_body": more})
     if not more:
         raise ValueError("the close failed")
@@ -305,6 +307,7 @@ BY_LENGTH = (
     ("app", "where", "heard"),
     [
         (breaking, "first", FAILED), (breaking_in_chunks, "first", FAILED), (breaking_asgi, "first", FAILED),
+        (breaking_asgi, "head", (200, b"", IN_CHUNKS[2])),
         (breaking, "rest", BY_LENGTH), (breaking_in_chunks, "rest", IN_CHUNKS), (breaking_asgi, "rest", IN_CHUNKS),
         (breaking, "close", (200, b"20", "whole")), (breaking_in_chunks, "close", IN_CHUNKS),
         (breaking_asgi, "close", (200, b"20", "whole")),

@@ -173,12 +173,19 @@ def test_a_run_goes_on_where_it_was(here: Path, capsys: Said) -> None:
 
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
-def test_ctrl_c_tells_how_to_go_on(capsys: Said, monkeypatch: pytest.MonkeyPatch, quiet: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("phase", ["singles", "confirming the failures", "shrinking failure 1 of 1"])
+def test_ctrl_c_tells_how_to_go_on_at_once_and_leaves_the_map(
+    capsys: Said, monkeypatch: pytest.MonkeyPatch, phase: str, quiet: tuple[str, ...]
+) -> None:
     told = ProgressPrinter.__call__
+    came: list[SearchProgress] = []
 
     def interrupted(self: ProgressPrinter, progress: SearchProgress) -> None:
+        assert not came, "no trial is run after it"
         told(self, progress)
-        raise KeyboardInterrupt
+        if progress.strategy == phase and progress.failures:
+            came.append(progress)
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(ProgressPrinter, "__call__", interrupted)
     code, _, said = explore(capsys, "shop.chaos.yml", *SMALL[:-1], *quiet, "--logs", "logs")
@@ -186,8 +193,14 @@ def test_ctrl_c_tells_how_to_go_on(capsys: Said, monkeypatch: pytest.MonkeyPatch
     *progress, last = said.splitlines()
     assert (code, bool(progress)) == (130, not quiet)
     found = rf"what was found is in {run}/map.html; --resume {run} goes on"
-    assert re.fullmatch(rf"interrupted: \d of \d known and \d again tried, \d distinct failures?; {found}", last)
-    assert "lost_reply" in (run / "map.html").read_text()
+    assert re.fullmatch(rf"interrupted: \d of \d known( and \d again)? tried, 1 distinct failure; {found}", last)
+    page = (run / "map.html").read_text()
+    left = came[0].possible - came[0].tried
+    assert f"interrupted, {left} of the known trials left: " in page
+    assert "What fails was not shrunk: --resume goes on." in page
+    assert "It goes on" not in page
+    assert ("interrupted, 0 of the known trials left; --resume tries it" in page) == (left == 0)
+    assert "o-harm" in page
 
 
 def test_an_agent_that_is_named_as_a_file_is_told_its_module(here: Path, capsys: Said) -> None:  # noqa: ARG001

@@ -204,6 +204,7 @@ class AgentSpec(AgentCase):
         from chaoslab.config.settings import copy_environment, set_variables
         from chaoslab.execution.upstreams import (
             GRACE_S,
+            make_address_variables,
             make_no_proxy_variables,
             make_provider_variables,
             open_gateway,
@@ -218,13 +219,12 @@ class AgentSpec(AgentCase):
             services.settle, services.acting = partial(shared.wait_until_idle, GRACE_S), shared.list_pending_requests
             # Over a proxy a service keeps its own address: the gateway's would be asked over the proxy too.
             urls = {name: route.url if by_proxy else f"{address}/{name}" for name, route in self.upstreams.items()}
-            url_variables = {f"{name.upper().replace('-', '_')}_URL": url for name, url in urls.items()}
             shared.environment = copy_environment()
             provided = {} if by_proxy else make_provider_variables(self.upstreams, urls.__getitem__)
             near = any(route.is_local for route in self.upstreams.values())
             variables = {
                 **make_no_proxy_variables(copy_environment()),
-                **url_variables,
+                **make_address_variables(urls, urls.__getitem__),
                 **provided,
                 **prepare_proxy_variables(shared, folder, near=near),
             }

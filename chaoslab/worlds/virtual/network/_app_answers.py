@@ -73,6 +73,12 @@ def log_app_error(target: bytes, name: str) -> None:
     logging.getLogger(__name__).exception("while serving %s at %s", target.decode("latin-1"), name)
 
 
+def _fail(error: BaseException) -> Iterator[bytes]:
+    """The parts of a body that fails before the first."""
+    yield from ()
+    raise error
+
+
 class OpenedAnswer:
     """An application's answer that has begun: status and headers are there; 500 if it failed before."""
 
@@ -100,7 +106,7 @@ class OpenedAnswer:
             self._answer = app(environ, self._start_response)
             self._rest: Iterator[bytes] = filter(None, self._answer)
             # PEP 3333: the head goes out with the first part that is not empty. Until then a failure is a 500.
-            self._first = next(self._rest, b"")
+            self._first = self._read_first_part()
             status, self.fields = self._started[0]
             self.status = int(status[:3])
         except BaseException as error:  # noqa: BLE001 - the application's own
@@ -108,6 +114,17 @@ class OpenedAnswer:
             self._log_error()
             self.status, self.fields = 500, build_closing_text_headers(FAILED)
             self._first, self._rest = FAILED, iter(())
+
+    def _read_first_part(self) -> bytes:
+        try:
+            return next(self._rest, b"")
+        except BaseException as error:
+            reraise_unless_foreign(error)
+            # uvicorn sends the head of an ASGI application when it is stated, so what fails behind it is a break.
+            if not getattr(self._answer, "has_sent_head", False):
+                raise
+            self._rest = _fail(error)
+            return b""
 
     def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG002
         # A second call, with `exc_info`, replaces the first as long as nothing was sent (PEP 3333).

@@ -156,6 +156,9 @@ class _Exchange:
     """One request: its coroutine runs on the application's loop, and the server's thread reads the parts of the
     answer."""
 
+    has_sent_head = True
+    """By the time that its parts are read; see `OpenedAnswer`."""
+
     def __init__(self, server: AsgiServer, environ: dict[str, Any]) -> None:
         assert server.loop is not None
         self._server, self._loop, self._scope = server, server.loop, _make_scope(environ, server.state)
