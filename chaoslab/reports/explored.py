@@ -34,8 +34,10 @@ def render_exploration(exploration: Any, *, every: bool = False) -> str:
     map_, failures = exploration.map, exploration.failures
     ended = f"{exploration.ended}: " if exploration.ended and exploration.ended != GOES_ON else ""
     effort = f"in {format_count(len(exploration.trials), 'trial')}, {exploration.seconds:.1f} s"
-    found = f"no failure was {'confirmed' if exploration.unconfirmed else 'found'}"
-    lines = [f"{ended}{format_count(len(failures), 'root cause') if failures else found} {effort}", ""]
+    headline = f"no failure was {'confirmed' if exploration.unconfirmed else 'found'}"
+    if failures:
+        headline = format_count(len(failures), "root cause")
+    lines = [f"{ended}{headline} {effort}", ""]
     for n, failure in enumerate(failures, 1):
         lines += [*_render_cause(n, failure, exploration.commands.get(failure.cause, ""), every=every), ""]
     lines += [make_one_line(str(item), WIDTH) for item in exploration.by_itself]
