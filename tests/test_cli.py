@@ -50,7 +50,7 @@ def test_what_was_typed_wrong_gets_one_line(arguments: tuple[str, ...], line: st
 
 @pytest.mark.parametrize("name", former.COMMANDS)
 def test_a_former_command_is_refused_with_what_does_it_now(name: str, typed: Typed) -> None:
-    assert f"; {former.COMMANDS[name]}; see " in typed.refused(name)
+    assert f": {former.COMMANDS[name]} (chaoslab --all lists " in typed.refused(name)
 
 
 @pytest.mark.parametrize("option", ["--max-faults", "--until", "--lease", "--hosts", "--shadow", "--index"])

@@ -80,7 +80,8 @@ def _fail(error: BaseException) -> Iterator[bytes]:
 
 
 class OpenedAnswer:
-    """An application's answer that has begun: status and headers are there; 500 if it failed before."""
+    """An application's answer that has begun: status and headers are there; 500 if it failed before. Raises Failure:
+    that of a recorded target."""
 
     def __init__(
         self,
@@ -109,6 +110,8 @@ class OpenedAnswer:
             self._first = self._read_first_part()
             status, self.fields = self._started[0]
             self.status = int(status[:3])
+        except Failure:  # of a recorded target, whose client meets that
+            raise
         except BaseException as error:  # noqa: BLE001 - the application's own
             reraise_unless_foreign(error)
             self._log_error()
@@ -134,12 +137,15 @@ class OpenedAnswer:
         return Iterated(self.generate_parts())
 
     def generate_parts(self) -> Iterator[bytes]:
-        """The parts of the body as they come. Raises Failure: closed, since the application failed."""
+        """The parts of the body as they come. Raises Failure: closed, since the application failed, or that of a
+        recorded target."""
         try:
             yield self._first
             yield from self._rest
             # In here, since servers do not end an answer whose `close` fails.
             self._call_close()
+        except Failure:  # as above
+            raise
         except BaseException as error:  # noqa: BLE001 - the application's own
             reraise_unless_foreign(error)
             self._log_error()
